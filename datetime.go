@@ -20,8 +20,8 @@ func FormatDateTime(t time.Time, loc *time.Location) string {
 // time that a clock change skips in the zone, is an Invalid error for the field. For a time that
 // occurs twice, it returns one of the two instants.
 func ParseDateTime(field, s string, loc *time.Location) (time.Time, error) {
-	// time.Parse also accepts fractions and hours of one digit. Formatting the result again
-	// detects these and skipped times.
+	// time.Parse also accepts fractions, hours of one digit, and skipped times. In these cases, the
+	// formatted result differs from the text.
 	t, err := time.ParseInLocation(time.DateTime, s, loc)
 	if err != nil || FormatDateTime(t, loc) != s || t.Year() < 1 {
 		return time.Time{}, InvalidField(field, "must be a valid date and time in the form YYYY-MM-DD HH:MM:SS, such as 2024-03-01 09:30:00, in %s", loc)

@@ -15,7 +15,7 @@ const MaxInstruction = "999999999.99"
 const maxInstructionHundredths = 99_999_999_999
 
 // Money is an exact amount in minor units of a currency: 1250 of EUR is 12.50. It may be
-// negative or zero. Positive and CheckInstruction check the rules for payment amounts.
+// negative or zero. The methods Positive and CheckInstruction check the rules for payment amounts.
 type Money struct {
 	Minor    int64
 	Currency Currency

@@ -41,11 +41,12 @@ var accountSchemes = []struct {
 	{SortCode, normaliseSortCode},
 }
 
-// Check converts the number and the BIC of the account at path to their canonical form. Every error
-// is Invalid, for the field below path, and does not contain the number. When required fields are
-// absent, the code is missingParameter and the message names all of them. Check also refuses an
-// unknown scheme, and a number with a wrong form or wrong check digits. It refuses a malformed BIC,
-// a BIC with a scheme other than IBAN, and a label that CheckLine refuses.
+// Check converts the number and the BIC of the account to their canonical form. The argument `path`
+// is the account's path in the request. Every error is Invalid, for a field of the account, and
+// does not contain the number. When required fields are absent, the code is missingParameter and
+// the message names all of them. Check also refuses an unknown scheme, and a number with a wrong
+// form or wrong check digits. It refuses a malformed BIC, a BIC with a scheme other than IBAN, and
+// a label that CheckLine refuses.
 func (a *Account) Check(path string) error {
 	if names := a.missing(); names != nil {
 		return missingFields(path, "", names)

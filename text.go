@@ -80,7 +80,7 @@ func nested(path, name string) string {
 }
 
 // missingFields returns an error about the absent required fields of the object at path. Its
-// message names all of them, and its field is the first of names.
+// message names all of them, and its field is the first one.
 func missingFields(path, condition string, names []string) *Error {
 	paths := make([]string, len(names))
 	for i, name := range names {

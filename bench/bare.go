@@ -31,8 +31,8 @@ type statement struct {
 	args []any
 }
 
-// bareWriter writes the statements of a call, which are a unit, in one transaction. It returns when
-// the transaction is durable.
+// bareWriter writes units to a database. A unit consists of the statements of one call of write,
+// which share a transaction. The call returns when the transaction is durable.
 type bareWriter interface {
 	write(ctx context.Context, statements []statement) error
 }

@@ -131,8 +131,8 @@ func (c *changer) event(id, version int64, now time.Time, body []byte) statement
 	return statement{insertEvent, []any{c.last.Add(1), bareDomain, id, version, body, now.UnixMicro()}}
 }
 
-// theFields is as long as the value in the column `fields` for an attempt without fields. Even
-// then, the column contains encrypted data.
+// theFields is as long as the encrypted value that the service stores in the column `fields` for an
+// attempt without fields.
 var theFields = make([]byte, 100)
 
 const (

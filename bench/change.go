@@ -66,7 +66,7 @@ func (a act) ready(ctx context.Context, w *instance, payments int) ([]customer, 
 }
 
 // step is an action on a customer's payment. The argument origin is the address of the service or
-// of the limit program.
+// of the program with which the row compares the service.
 type step func(v *customer, ctx context.Context, c *caller, origin string) error
 
 // customer has one payment and, after its validation, the bank's link.

@@ -2,8 +2,8 @@ package main
 
 import "context"
 
-// growing returns a side that measures the service on a database. The argument times multiplies the
-// usual number of rows.
+// growing returns a side that measures the service on a database. The database has the usual number
+// of rows, multiplied by the argument `times`.
 type growing func(ctx context.Context, p *place, kind string, times int) (side, error)
 
 // growths returns the rows that compare a database with a database that has ten times as much data.

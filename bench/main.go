@@ -4,8 +4,8 @@
 // budget.
 //
 // The command owns the loads, the limit programs and the table. Most goals do not depend on the
-// machine, because they limit a ratio. The run fails when a side gives a wrong response, even if
-// the side is fast.
+// machine, because they limit a ratio. The run fails when the service or a limit program gives a
+// wrong response, even if the response is fast.
 package main
 
 import (

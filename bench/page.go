@@ -90,7 +90,8 @@ type longList struct {
 // theUser is the id of the first user of a database.
 const theUser = 1
 
-// longList creates a user with a connection, and copies one of the connection's transactions.
+// longList creates a user with a connection, and copies one of the connection's transactions many
+// times.
 func (w *instance) longList(ctx context.Context, p *place, total int) (longList, error) {
 	l := longList{instance: w, total: total}
 	answer, err := newCaller("", 1).call(ctx, http.MethodPost, w.base+"/auth/init", fmt.Appendf(nil, `{"client_id":%q,"client_secret":%q}`, w.clientID, w.clientSecret))

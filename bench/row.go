@@ -27,12 +27,12 @@ func timed(n int, do func() error) (measured, error) {
 	return measured{float64(n) / time.Since(started).Seconds(), processorTime() - before}, err
 }
 
-// row compares work of the service with a limit program or a budget. A limit program does the same
-// work with the bare database driver.
+// row compares work of the service with a limit program or a budget. Most limit programs do the
+// same work with the bare database driver, or are the service itself under other conditions.
 type row struct {
 	name string
-	// limit describes the limit program. goal and most are the lowest and the highest allowed ratio
-	// to the limit program, or zero.
+	// limit describes the limit program. The field goal is the lowest allowed ratio to the limit
+	// program, and the field most is the highest. Each of them can be zero, which sets no limit.
 	limit      string
 	goal, most float64
 	// budget is the highest allowed figure, in the row's unit. If beyond is true, budget is the

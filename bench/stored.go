@@ -11,8 +11,8 @@ const (
 	manyPayments = 1_000_000
 )
 
-// among returns a service with a number of stored payments. For many payments, all rows of a run
-// share one service per kind of database, because filling a database takes minutes.
+// among returns a service with a number of stored payments. Filling a database with many payments
+// takes minutes, so all benchmark rows of a run share one such service for each kind of database.
 func (p *place) among(ctx context.Context, kind string, payments int) (*instance, error) {
 	if payments < manyPayments {
 		return p.filled(ctx, kind, payments)
@@ -80,7 +80,8 @@ func (w *instance) liveThrough(ctx context.Context) (int64, error) {
 	return first, nil
 }
 
-// manyBesideFew compares a measurement with many stored payments and the same measurement with few.
+// manyBesideFew returns two sides with the same measurement: among many stored payments, and among
+// few.
 func (p *place) manyBesideFew(ctx context.Context, kind string, of func(*instance) side) (side, side, error) {
 	return p.both(func(large bool) (side, error) {
 		n := fewPayments

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// Device describes the device of the user who takes part. A Device is empty when no user is
+// Device describes the device of the user who is present. A Device is empty when no user is
 // present, and when an application does not name the device of its user. Each field may be empty.
 type Device struct {
 	// Address is the IP address of the user's device, not of the application.

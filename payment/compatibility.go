@@ -40,8 +40,8 @@ type Settings struct {
 	PayerAccount  PayerAccount
 	// Accounts say which accounts are at the bank. The bank makes payments from these accounts.
 	Accounts AccountRanges
-	// MaxLabel is the maximum length of an instruction label, in characters. It lies between the
-	// constants MaxLabel and LongestLabel, or is zero. Zero means the constant MaxLabel.
+	// MaxLabel is the maximum length of an instruction label, in characters. It is at least
+	// the constant MaxLabel and at most LongestLabel, or zero. Zero means the constant MaxLabel.
 	MaxLabel int
 	// PartialTracking lists the date types for which a payment may end in state accepted.
 	PartialTracking []DateType

@@ -14,8 +14,8 @@ var expectations = map[Action]string{
 }
 
 // Expects returns nil when the payment waits for an answer to the action. Otherwise, Expects fails
-// with a Conflict, which says what the payment expects or that the payment has ended. The empty
-// action stands for the validation of a created payment.
+// with a Conflict, which says what the payment expects or that the payment has ended. If action is
+// empty, Expects returns nil only for a created payment, which waits for its validation.
 func (p *Payment) Expects(action Action) error {
 	switch {
 	case p.State.Final():

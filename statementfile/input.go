@@ -100,9 +100,9 @@ func (c *capped) Read(p []byte) (int, error) {
 
 // decoded returns the file in UTF-8 without byte order mark. UTF-16 is detected by its byte order
 // mark or by the zero bytes of its first characters. XML that declares an encoding other than UTF-8
-// is passed on unchanged, and charset decodes it. In other files each byte that is not valid UTF-8
-// is read as its character in Windows-1252, which includes ISO 8859-1. The byte of the currency
-// sign is read as the euro sign of ISO 8859-15, because no bank uses the currency sign.
+// is passed on unchanged, and the function charset decodes it. In other files each byte that is not
+// valid UTF-8 is read as its character in Windows-1252, which includes ISO 8859-1. The byte of the
+// currency sign is read as the euro sign of ISO 8859-15, because no bank uses the currency sign.
 func decoded(raw *bufio.Reader, first []byte) (io.Reader, error) {
 	utf16 := func(order unicode.Endianness, mark unicode.BOMPolicy) io.Reader {
 		return transform.NewReader(raw, unicode.UTF16(order, mark).NewDecoder())

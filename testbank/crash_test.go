@@ -153,8 +153,8 @@ func TestARestartKeepsEverything(t *testing.T) {
 	}
 }
 
-// TestSimultaneousAdvances advances a bank's time by several requests at once. The bank must also
-// have the new time after a restart.
+// TestSimultaneousAdvances sends several requests at once that advance a bank's time. The bank must
+// also have the new time after a restart.
 func TestSimultaneousAdvances(t *testing.T) {
 	w := newFixture(t, "redirect")
 	w.steer("GET", "redirect/clock", nil) // makes the client that the callers share

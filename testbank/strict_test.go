@@ -141,9 +141,9 @@ func TestOneProgramOpensTheBooks(t *testing.T) {
 	w.call(201, "POST", w.address("redirect", single), order(nil), present(nil))
 }
 
-// TestCompanies checks that the bank for companies requires the customer and the company for which
-// the customer acts. A third party must not name the account, because the customer chooses it at
-// the bank.
+// TestCompanies checks that the bank for companies requires the customer, and requires the company
+// only if the customer acts for one. A third party must not name the account, because the customer
+// chooses it at the bank.
 func TestCompanies(t *testing.T) {
 	w := newFixture(t, "company")
 	send, body := w.address("company", single), bodies(w, "company")[bank.Single]

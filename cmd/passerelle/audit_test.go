@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// The commands list the log page by page and verify it. audit verify exits with 1 when a stored act
-// was changed.
+// TestAuditLogIsReadAndVerified: `audit list` prints the log page by page. `audit verify` exits
+// with 1 when a stored act was changed.
 func TestAuditLogIsReadAndVerified(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		chained(t, url, 5)

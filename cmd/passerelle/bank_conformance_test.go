@@ -90,9 +90,9 @@ func (h *hand) order(dates payment.DateType) func() connector.Order {
 	}
 }
 
-// decides returns a function with which the suite makes Anna approve or refuse. When Anna refuses a
-// cancellation, the function also advances the bank's time, so that the bank executes the deferred
-// order.
+// decides returns a function with which the suite makes Anna approve or refuse. When Anna refuses
+// to cancel a deferred order, the function also advances the bank's time by 201 days, so that the
+// bank executes the order.
 func (h *hand) decides(decision string) func(context.Context, connector.Order, payment.Report) error {
 	return func(ctx context.Context, o connector.Order, asked payment.Report) error {
 		for asked.Action == payment.FillFields {
@@ -133,7 +133,8 @@ type openAuthorisation struct {
 func (h *hand) decide(asked payment.Report, decision string) error {
 	var open struct{ Authorisations []openAuthorisation }
 	h.banks.steer("GET", h.bank+"/authorisations", nil, &open)
-	// The newest authorisation comes last: an approved recurring consent replaces the earlier ones.
+	// The newest authorisation comes last, because the recurring consent that Anna approves last
+	// replaces her other recurring consents.
 	slices.SortFunc(open.Authorisations, func(a, b openAuthorisation) int { return a.Next.Compare(b.Next) })
 	if asked.Action == payment.Decoupled {
 		for _, one := range open.Authorisations {

@@ -167,8 +167,8 @@ func TestWrongUserName(t *testing.T) {
 	})
 }
 
-// TestLineBreaksInUserNames: the service refuses a user name with a line break. After the refusals,
-// the same payment succeeds with the right name.
+// TestLineBreaksInUserNames: the service refuses a user name with a line break, for a connection
+// and for a payment. After the refusals, the payment succeeds with the right name.
 func TestLineBreaksInUserNames(t *testing.T) {
 	banks := newBanks(t, "decoupled")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestMetricsOfBanks: /metrics shows the state of a bank before its first call.
+// TestMetricsOfBanks: /metrics shows the state of a bank before the first call to the bank.
 func TestMetricsOfBanks(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	said, stop := started(t, "serve", "--json", "--database", "sqlite:"+filepath.Join(t.TempDir(), "bank.db"), "--key-file", keyFile(t), "--banks", banks.Folder,

@@ -348,8 +348,8 @@ func TestFailureAfterARenewal(t *testing.T) {
 	})
 }
 
-// TestFutureDatedPayments: an approved payment for a later day becomes done, accepted or expired,
-// as the bank reports.
+// TestFutureDatedPayments: an approved payment for a later day becomes done, accepted or expired.
+// The result depends on the last status that the bank reports.
 func TestFutureDatedPayments(t *testing.T) {
 	names := []string{"redirect", "redirect-explicit"}
 	storetest.Each(t, func(t *testing.T, database string) {
@@ -514,7 +514,7 @@ func TestUrgentPaymentsAtBanks(t *testing.T) {
 }
 
 // booked checks that the bank has one order of the payment, and that the number of booked movements
-// is right for the kind. For the kinds periodic and none, no movement is booked.
+// is right for the kind. For the kinds "periodic" and "none", no movement is booked.
 func (s *shopper) booked(kind string, p seenPayment) {
 	s.t.Helper()
 	var out struct {
@@ -847,7 +847,7 @@ func (s *shopper) step(p seenPayment) seenPayment {
 }
 
 // TestPayerWaitsForTheWayToApprove: when the response to an order does not say how to approve it,
-// the payer waits in the webview until a later response does.
+// the payer waits in the webview until a later response says how.
 func TestPayerWaitsForTheWayToApprove(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {

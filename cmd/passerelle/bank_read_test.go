@@ -110,7 +110,7 @@ type customer struct {
 	banks   *banksOf
 	token   string
 	browser *http.Client
-	// method is the id of the method for the next code.
+	// method is the id of the authentication method with which the bank sends the next code.
 	method string
 	codes  int
 }
@@ -458,12 +458,13 @@ func TestThousandsOfTransactions(t *testing.T) {
 		many = n - n%2
 	}
 	// pages is the number of pages between two bookings during the first read. A page has 100
-	// transactions. A download is a single page.
+	// transactions. The bank named idempotent sends a download, which is a single page.
 	pages := max(1, many/2500)
 	apart := map[string]int{"redirect": pages, "old": pages, "rewording": pages, "shifting": pages}
 	// first is the number of transactions beyond openings+many that the first read of a bank finds.
-	// Without transaction ids, the service reads again until the pages no longer change, and finds
-	// the 100 new entries. The bank named old does not report the 10 pending transactions.
+	// During this read, the test books 100 further transactions. The banks named old, rewording and
+	// shifting have no transaction ids, so the service reads again and finds these 100. The bank
+	// named old does not report the 10 pending transactions.
 	first := map[string]int{"old": 90, "rewording": 100, "shifting": 100}
 	storetest.Each(t, func(t *testing.T, database string) {
 		banks := newBanks(t, "redirect,old,idempotent,rewording,shifting") // each database needs banks without these transactions
@@ -485,7 +486,7 @@ func TestThousandsOfTransactions(t *testing.T) {
 					fill(5, map[string]any{"after_pages": 1 + i*apart[bank]})
 				}
 				all := c.accounts()
-				slices.SortFunc(all, func(a, b seenAccount) int { return strings.Compare(a.Number, b.Number) }) // the filled account is last, so that it is read once
+				slices.SortFunc(all, func(a, b seenAccount) int { return strings.Compare(a.Number, b.Number) }) // sharing an account reads all shared accounts: only the last account, which is the filled one, is read once
 				c.share(all)
 				if n, want := len(c.transactions()), openings+many+first[bank]; n != want {
 					t.Errorf("after the first read, there are %d transactions, want %d", n, want)
@@ -506,7 +507,7 @@ func TestThousandsOfTransactions(t *testing.T) {
 	})
 }
 
-// TestStatementsOfABank: transactions in requested and downloaded statements are read to the cent.
+// TestStatementsOfABank: the service reads transactions to the cent, from pages and from downloads.
 // A transaction keeps its id when a later list has more transactions or a different format.
 func TestStatementsOfABank(t *testing.T) {
 	banks, total := newBanks(t, "statements"), 2
@@ -530,7 +531,7 @@ func TestStatementsOfABank(t *testing.T) {
 			fill(30)
 			c.connect(banks.uuid("statements"))
 			c.matchesBooks("statements", total)
-			for _, more := range []int{150, 5} { // a download contains more than a page
+			for _, more := range []int{150, 5} { // the bank sends 150 as a download, and 5 as a page
 				before := c.transactions()
 				fill(more)
 				c.sync("true")
@@ -707,8 +708,8 @@ func TestFailuresOfReads(t *testing.T) {
 	})
 }
 
-// TestALostReadIsRepeated: when the bank closes the connection without a response, the same run
-// repeats the request.
+// TestALostReadIsRepeated: when the bank closes the connection without a response, the service
+// repeats the request in the same sync.
 func TestALostReadIsRepeated(t *testing.T) {
 	banks, booked := newBanks(t, "redirect"), 2 // both databases read the same bank
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {

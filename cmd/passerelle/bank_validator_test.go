@@ -70,7 +70,7 @@ var validating = sync.OnceValue(func() *validator {
 	return v
 })
 
-// between changes the bank files so that connectors reach the banks through the validator.
+// between rewrites the bank files so that connectors reach the banks through the validator.
 func (v *validator) between(b *banksOf) {
 	b.t.Helper()
 	certificates := filepath.Join(filepath.Dir(b.Folder), "certs")

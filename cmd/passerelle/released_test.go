@@ -21,7 +21,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestReleasedSchemas migrates the data of each release, which scripts/released-schema made. No row
+// TestReleasedSchemas migrates the data that scripts/released-schema made with each release. No row
 // is lost, all invariants hold, and the applications of the release still work.
 func TestReleasedSchemas(t *testing.T) {
 	releases, err := filepath.Glob("testdata/released/*")

@@ -451,8 +451,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestDisturbedBank: a failing bank gets a single call after a while. If this call succeeds, the
-// bank is healthy again.
+// TestDisturbedBank: a failing bank gets a single call after a while. If the result of
+// this call is connector.Answered, the bank is healthy again.
 func TestDisturbedBank(t *testing.T) {
 	status, asked := http.StatusServiceUnavailable, 0
 	w := newStatusFixture(t, &status, &asked)

@@ -3,8 +3,8 @@
 //
 // It owns the bank file, the transport with its certificates and signatures, and the vocabulary of
 // the standard: bodies, statuses and the steps of an authorisation. Package codes owns the meaning
-// of error codes. Package berlingroup does not own the states of a payment. It keeps no data
-// between calls: it returns the data for the next call, and the caller stores them with the order.
+// of error codes. Package berlingroup does not own the states of a payment. It keeps no order and
+// no consent between calls: it returns the data for the next call, and the caller stores this data.
 //
 // It fails like every connector. It returns a refusal when the bank refuses. It returns
 // connector.ErrNotSent when the bank certainly did not read the request, or is closed or busy. It

@@ -25,7 +25,8 @@ import (
 
 var update = flag.Bool("update", false, "write docs/bank-file.md anew")
 
-// written writes the example file into a new folder, with old replaced by replacement.
+// written writes the example file into a new folder. In the new file, the argument `replacement`
+// replaces the text `old`.
 func written(t *testing.T, old, replacement string) string {
 	t.Helper()
 	example, err := os.ReadFile("testdata/bank.toml")

@@ -120,9 +120,9 @@ func (b *Bank) callGranted(ctx context.Context, g *grant, r request, save func(c
 	return b.call(ctx, r)
 }
 
-// callAnyhow makes a request that must work even after the customer's grant has ended: it ends an
-// order or a consent, or asks for a status. If the bank refuses the token, callAnyhow repeats the
-// request without a token, because some banks require no token for these requests.
+// callAnyhow makes a request that ends an order or a consent, or asks for a status. Such requests
+// must work even after the customer's grant has ended. If the bank refuses the token, callAnyhow
+// repeats the request without a token, because some banks require no token for these requests.
 func (b *Bank) callAnyhow(ctx context.Context, g *grant, r request, save func(context.Context)) (answer, error) {
 	a, err := b.callGranted(ctx, g, r, save)
 	if r.header.Get("Authorization") == "" || !b.refusesToken(r, a) {

@@ -115,9 +115,9 @@ func (v *ordering) begun(a *authorisation) time.Time {
 }
 
 // elsewhere reports whether the payer may still approve in another authorisation: an earlier one
-// or, until the bank's list is read, one that only the list names. If the bank never supplies the
-// list, such an authorisation counts until the time for approvals ends. If the start of this time
-// is unknown, the authorisation counts without end.
+// or, until the bank's list of authorisations is read, one that only this list names. If the bank
+// never supplies the list, such an authorisation counts until the time for approvals ends. If the
+// start of this time is unknown, the authorisation counts without end.
 func (v *ordering) elsewhere(a *authorisation) bool {
 	begun := v.begun(a)
 	return len(a.Earlier) > 0 || a.Unlisted && (begun.IsZero() || v.Now.Before(begun.Add(v.file.Profile.approvalLife())))

@@ -18,8 +18,8 @@ import (
 const (
 	// maxPasses limits the passes of a read.
 	maxPasses = 5
-	// maxWithheld limits the withheld transactions. The connector passes on further transactions
-	// without certainty.
+	// maxWithheld limits the withheld transactions. Beyond this limit, the connector passes on
+	// uncertain transactions immediately.
 	maxWithheld = 50_000
 )
 
@@ -36,7 +36,8 @@ type sieve struct {
 	handed   map[string]bool
 	withheld []heldBack
 	// least holds the smallest count of each content in the passes so far. When a later pass lists
-	// a content for the first time, its count starts at one, because the transaction may be new.
+	// a content for the first time, its smallest count becomes one rather than zero, because the
+	// transaction may be new.
 	least map[string]int
 	// again means that this is not the first pass. open means that the withheld transactions are
 	// not certain.

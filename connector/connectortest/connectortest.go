@@ -22,7 +22,7 @@ type Subject struct {
 	// key. Several goroutines may call it at the same time.
 	Order func() connector.Order
 	// Approve acts as the payer who approves the order, after the report that asks for approval. It
-	// also makes the bank execute the order in time.
+	// also makes the bank execute the order within maxChecks requests for the status.
 	Approve func(ctx context.Context, o connector.Order, asked payment.Report) error
 	// Refuse acts as the payer who refuses the order.
 	Refuse func(ctx context.Context, o connector.Order, asked payment.Report) error

@@ -274,7 +274,7 @@ func (n *Names) match(gone []pendingMemory) {
 
 // likeness returns how similar two transactions are. It returns false when they differ in sum,
 // party or reference, or have nothing else in common. If no other transactions have this sum, the
-// argument named only is true, and a transaction without words may also match.
+// argument `only` is true, and a transaction without words may also match.
 func (a traits) likeness(b traits, only bool) (int, bool) {
 	if a.Sum != b.Sum || differ(a.EndToEnd, b.EndToEnd) || differ(a.Number, b.Number) {
 		return 0, false

@@ -218,7 +218,7 @@ type orderAnswer struct {
 	Error  *failure
 }
 
-// dataCall is the body of accounts, read, file and terminate.
+// dataCall is the body of the calls accounts, read, file and terminate.
 type dataCall struct {
 	Deadline time.Time
 	Request  connector.DataRequest
@@ -235,8 +235,8 @@ type wantedAccount struct {
 	From    passerelle.Date
 }
 
-// accountsAnswer is the response to accounts and terminate. Accounts and Subscriptions are absent
-// when the institution was not read.
+// accountsAnswer is the response to the calls accounts and terminate. Accounts and Subscriptions
+// are absent when the institution was not read.
 type accountsAnswer struct {
 	Outcome       connector.Outcome
 	Accounts      []passerelle.AccountDetails

@@ -42,7 +42,7 @@ type Act struct {
 	Outcome connector.Outcome
 }
 
-// testCall is the body of test.
+// testCall is the body of the call "test".
 type testCall struct {
 	Deadline time.Time
 	// Act is begin, approve or refuse.

@@ -155,8 +155,8 @@ func (o *order) conclude(e ending) {
 	o.next(nil)
 }
 
-// worked reports whether the bank has begun to process the order. The bank must then report that
-// the payer has approved.
+// worked reports whether the bank has begun to process the order. Once processing has begun, the
+// bank must report that the payer has approved.
 func (o *order) worked() bool {
 	return slices.ContainsFunc(o.Plan.Steps[:o.At+1], func(s step) bool { return s.Do == pend || s.Do == series })
 }

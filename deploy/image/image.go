@@ -4,7 +4,7 @@
 //
 // It owns the layout of the image and its configuration. It does not build the service:
 // scripts/release does, and then runs this file with the modules in release.mod. The same programs,
-// version and time result in the same bytes. The program fails when it cannot read an input or
+// version and time result in the same bytes. This program fails when it cannot read an input or
 // write the image.
 //
 //	go run -modfile=release.mod deploy/image/image.go -version V -created TIME -to FILE amd64=PROGRAM arm64=PROGRAM

@@ -31,8 +31,8 @@ func checkFrame(client store.Client) error {
 	return nil
 }
 
-// isOrigin reports whether a text is an origin in the form that browsers use. In the header of a
-// page, other characters could end the list of origins.
+// isOrigin reports whether a text is an origin in the form that browsers use. Without this check, a
+// semicolon in a text could end the list of origins in the header of a page.
 func isOrigin(text string) bool {
 	if _, err := passerelle.ParseRedirectURI("", text); err != nil {
 		return false

@@ -10,7 +10,7 @@ import (
 type TokenKind string
 
 // These are the kinds of tokens. A code opens webviews and can be exchanged for a user token. A
-// payment token gives access to one payment. Config and users tokens are for the operator's own
+// payment token gives access to one payment. ConfigToken and UsersToken are for the operator's own
 // programs.
 const (
 	UserToken    TokenKind = "user"

@@ -321,8 +321,8 @@ func (a *Aggregation) Disconnect(ctx context.Context, d passerelle.Domain, id pa
 	return a.disconnectWhile(ctx, d, id, connection, func(bankstore.Tx) {}, acts...)
 }
 
-// disconnectWhile does the same as Disconnect under a condition. The function hold makes the unit
-// fail if the condition is false.
+// disconnectWhile does the same as Disconnect, but only under a condition. The argument `hold`
+// makes the database transaction fail if the condition is false.
 func (a *Aggregation) disconnectWhile(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID, hold func(bankstore.Tx), acts ...store.Audit) error {
 	for range attempts {
 		user, err := a.User(ctx, d, id)

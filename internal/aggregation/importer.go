@@ -25,7 +25,8 @@ const (
 	maxWording  = 2048
 )
 
-// noReadingNumber differs from the numbers of all rows and reads.
+// noReadingNumber replaces the field Readings of an account or subscription when events leave out
+// its rows. No stored Readings has this value. NextReading then returns zero, the number of no row.
 const noReadingNumber = -1
 
 var (
@@ -38,7 +39,7 @@ var (
 
 // importer stores the data of a run page by page. It keeps the accounts and subscriptions in
 // memory. Of all other rows, it keeps only ids and hashes of keys. maxPerRun limits the reported
-// rows. The importer finds and writes only new, changed and deleted rows.
+// rows. The importer writes only new, changed and deleted rows.
 type importer struct {
 	ctx     context.Context
 	lease   *lease
@@ -342,7 +343,7 @@ func (a *syncedAccount) booked(page []passerelle.TransactionDetails) ([]passerel
 	return booked, nil
 }
 
-// checkAmount refuses amounts that lists cannot compare exactly.
+// checkAmount refuses amounts that database queries cannot compare exactly.
 func checkAmount(d decimal.Decimal) error {
 	if d.Coef() > math.MaxInt64 || d.Scale() > bankstore.ValueDigits {
 		return fmt.Errorf("%w: an amount has more digits than any", errInvalidData)

@@ -36,9 +36,10 @@ type lease struct {
 	sync int64
 }
 
-// write executes a unit of the run. It fails when the lease has lapsed, so that a late run does not
-// write at the same time as another run. Events get the next versions of the connection, in order.
-// Events of a temporary user wait until the user is permanent.
+// write executes the statements of fn in one database transaction. It fails when the lease has
+// lapsed, so that a late run does not write at the same time as another run. Events get the next
+// versions of the connection, in order. Events of a temporary user wait until the user is
+// permanent.
 func (l *lease) write(ctx context.Context, fn func(tx *store.Tx) error, events ...store.EmittedEvent) error {
 	version := l.c.Version + int64(len(events))
 	err := l.db.Write(ctx, func(tx *store.Tx) error {
@@ -76,7 +77,7 @@ func (l *lease) emit(tx *store.Tx, version int64, events []store.EmittedEvent) e
 }
 
 // userBecamePermanent reports whether the user became permanent after the run loaded the user. Such
-// a change makes a unit fail. userBecamePermanent then updates the user of the lease.
+// a change makes a write fail. userBecamePermanent then updates the user of the lease.
 func (l *lease) userBecamePermanent(ctx context.Context) bool {
 	u, err := l.db.User(ctx, l.domain.ID, l.user.ID)
 	changed := err == nil && (u.Permanent == nil) != (l.user.Permanent == nil)

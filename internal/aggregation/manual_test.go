@@ -102,8 +102,8 @@ func TestManualTransactionsDuringSyncs(t *testing.T) {
 	})
 }
 
-// atTheEndOfARead executes a change once, before the unit that completes the next read of an
-// account.
+// atTheEndOfARead executes a change once, before the database executes the statements that complete
+// the next read of an account.
 func (h *fixture) atTheEndOfARead(change func() error) {
 	h.DB.Database.Observe(func(_ context.Context, statements []database.Statement) error {
 		ends := slices.ContainsFunc(statements, func(s database.Statement) bool { return strings.Contains(s.SQL, "UPDATE bank_account SET last_update") })

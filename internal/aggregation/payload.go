@@ -73,7 +73,7 @@ func (im *importer) fetched() error {
 	return im.store(func(*store.Tx) error { return nil }, e)
 }
 
-// shown returns the connection and its sources in the state that the event's unit stores.
+// shown returns the connection and its sources in the state that is stored together with the event.
 func (r *reporter) shown() wire.Connection {
 	sources := slices.Clone(r.lease.sources)
 	for i := range sources {

@@ -201,8 +201,8 @@ func TestConsentsEnd(t *testing.T) {
 	})
 }
 
-// Users granted consents on a page of the institution. TestConsentsEndWhereTheyWereGranted checks
-// that the end of these consents sets the state webauthRequired.
+// TestConsentsEndWhereTheyWereGranted checks that the end of a consent sets the state
+// webauthRequired if the user granted the consent on a page of the institution.
 func TestConsentsEndWhereTheyWereGranted(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		var want []passerelle.ConnectionState

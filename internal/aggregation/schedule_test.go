@@ -194,7 +194,7 @@ func TestReplicasShareWhatIsDue(t *testing.T) {
 }
 
 // TestBrokenOffConnectionsAreRead checks that a connection is read again if the process ended
-// during the first read. This also holds when the domain reads nothing in the background.
+// during the first read, even when the domain reads nothing in the background.
 func TestBrokenOffConnectionsAreRead(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		must(t, settings.Set(t.Context(), h.DB, h.domain.ID, map[string]string{settings.AutosyncEnabled: "0"}, h.now))

@@ -9,7 +9,7 @@ import (
 )
 
 // maxStatementPayload is the size of the largest payload that is converted to a statement, in
-// bytes. The conversion needs the whole payload in memory. Only tests change it.
+// bytes. The conversion needs the whole payload in memory. Only tests change this limit.
 var maxStatementPayload = 32 << 20
 
 // newStatementPayload returns the writer of a payload that can be converted to a statement. When

@@ -70,8 +70,9 @@ func TestUnwantedEvents(t *testing.T) {
 	})
 }
 
-// TestUnwantedAttachments checks that a webhook that is registered between two transactions of a
-// sync gets every later event about attachments. All earlier events must have no body.
+// TestUnwantedAttachments checks that a webhook that is registered between two database
+// transactions of a sync gets every later event about attachments. All earlier events must have no
+// body.
 func TestUnwantedAttachments(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
@@ -84,7 +85,7 @@ func TestUnwantedAttachments(t *testing.T) {
 		}
 		s.read = b.read
 		eyes := storetest.Inspect(t, h.url)
-		h.Wake = func() { // called after each unit with events
+		h.Wake = func() { // called after each commit with events
 			if len(h.hooks) == 0 && h.attachmentEvents(eyes) > 0 {
 				h.registerWebhook()
 			}
@@ -161,7 +162,7 @@ func TestUserEventsAreWantedLate(t *testing.T) {
 		eyes := storetest.Inspect(t, h.url)
 		before := synced(eyes)
 		var n sync.Mutex
-		h.Wake = func() { // called after each unit that stores events
+		h.Wake = func() { // called after each commit that stores events
 			n.Lock()
 			defer n.Unlock()
 			if len(h.hooks) == 0 && synced(eyes) == before+2 {

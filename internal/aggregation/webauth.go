@@ -146,7 +146,7 @@ func IsReturn(state string) bool { return strings.Contains(state, ".") }
 // can be used once. The argument callback is the query that the institution added. Return reads the
 // connection, and returns the client's landing with the result. It fails with NotFound when the
 // state was already used or altered, or when the connection is deleted or does not wait for a user.
-// It fails with Conflict while the connection is being read. The state can then be used again.
+// It fails with Conflict while the connection is being read, and the state can still be used.
 //
 // The argument left is a function. It reports whether the user's browser was sent to the
 // institution of a connection. If the connection has a landing, left must return true. Otherwise an

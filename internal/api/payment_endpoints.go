@@ -207,7 +207,8 @@ func (in connectorInput) connector() string {
 	return in.ConnectorUUID
 }
 
-// blame returns err with the field that the caller used to name the connector.
+// blame returns err. If the caller named the connector by its number, blame changes an error about
+// connector_uuid into an error about id_connector.
 func (in connectorInput) blame(err error) error {
 	const field = "connector_uuid"
 	var reported *passerelle.Error

@@ -17,7 +17,7 @@ import (
 	"passerelle/payment"
 )
 
-// variety creates payments with different and equal values for the filters and orders.
+// variety creates payments with different and equal values for the filters and sort orders.
 func (s *fixture) variety(t *testing.T) []*payment.Payment {
 	t.Helper()
 	s.configure(t, "home", map[string]string{"payment.periodic.enabled": "1"})

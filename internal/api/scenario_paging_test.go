@@ -84,8 +84,8 @@ func (s *fixture) history(t *testing.T) {
 	}
 }
 
-// orders contains comparisons for four orders of the list. walkPages also compares the ids of equal
-// payments.
+// orders contains comparisons for four orders of the list. When a comparison returns 0, walkPages
+// compares the ids.
 var orders = map[string]func(a, b listed) int{
 	"id":            func(a, b listed) int { return 0 },
 	"register_date": func(a, b listed) int { return cmp.Compare(a.RegisterDate, b.RegisterDate) },

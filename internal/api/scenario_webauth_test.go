@@ -2,8 +2,8 @@ package api_test
 
 import "testing"
 
-// TestWebauthScenarios checks the calls of /webauth-url. Tests of package servicetest check the page
-// at the address that these calls return.
+// TestWebauthScenarios checks the calls of /webauth-url. Tests of package servicetest check the
+// page at the address that these calls return.
 func TestWebauthScenarios(t *testing.T) {
 	ask := func(query string) ask { return ask{method: "GET", path: "/webauth-url?" + query, token: "user"} }
 	const main = "client_id={client}&redirect_uri=https://shop.example/back"

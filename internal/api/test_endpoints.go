@@ -49,8 +49,9 @@ func (s *Service) testSync(ctx context.Context, c *httpapi.Caller, _ httpapi.Not
 const (
 	// maxTested limits the webhooks that one call tests.
 	maxTested = 20
-	// testedAtOnce limits the tests of one call that run at the same time. A domain has eight places
-	// to wait for receivers. Each test takes one place, so four remain for other callers.
+	// testedAtOnce limits the tests of one call that run at the same time. In one process, at most
+	// eight clients of a domain may wait for receivers at once. Each test counts as one client, so
+	// four others may wait.
 	testedAtOnce = 4
 )
 

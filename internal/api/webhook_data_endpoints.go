@@ -79,7 +79,7 @@ type webhookLogOutput struct {
 
 // nextTry returns when an undelivered delivery is sent next: when it is no longer held back, or in
 // the next run of the flusher. The sender tries a new delivery immediately if the delivery is not
-// held back, so nextTry then returns nil. If the webhook is stopped, a new delivery also waits for
+// held back, so nextTry then returns nil. If the webhook is stopped, even such a delivery waits for
 // the flusher. nextTry also returns nil for a disabled or deleted webhook, because such a webhook
 // receives nothing.
 func nextTry(c *httpapi.Caller, w store.Webhook, tried bool, notBefore *time.Time) *string {

@@ -98,7 +98,7 @@ func (l *Log) each(ctx context.Context) error {
 		}
 		err = l.lengthen(ctx, next)
 		if errors.Is(err, operatorstore.ErrNoLease) {
-			return errors.Join(failures...) // another process has the lease, and extends the other chains
+			return errors.Join(failures...) // the lease lapsed; its next holder extends the other chains
 		}
 		failures = append(failures, failed(fmt.Sprintf("chain %d", next), err))
 		chain = next

@@ -53,8 +53,8 @@ func (h *userAccounts) moved(accounts []bankstore.StoredAccount, first, last int
 }
 
 // TestMovements checks that sums are exact, and nil when they have too many digits. The sums must
-// contain only booked transactions that are not deleted, by booking day. Transactions after the
-// period must be in one movement.
+// contain only booked transactions that are not deleted, by booking day. One further movement
+// must contain the sums of all transactions after the period.
 func TestMovements(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)

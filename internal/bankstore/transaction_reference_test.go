@@ -250,8 +250,8 @@ func (h *accountSet) drawBounds(t *rapid.T, f *bankstore.TransactionFilter) {
 	lists.Maybe(t, "values", &f.Values, []decimal.Decimal{}, []decimal.Decimal{*one("5"), *one("-5")}, []decimal.Decimal{*one("0.1"), *one("12.340"), *one("0")})
 }
 
-// listing draws a filter. It returns the list with this filter, or with the result of the filter's
-// method Within.
+// listing draws a filter and returns the list of transactions that it selects. In some draws, Read
+// and Count use the result of the filter's method Within instead of the filter.
 func (h *accountSet) listing(t *rapid.T) lists.List {
 	f := h.drawFilter(t)
 	at := func(one *heldTransaction) lists.Spot {
@@ -281,7 +281,7 @@ func (h *accountSet) documents(rows []passerelle.Transaction) error {
 	return nil
 }
 
-// span returns the store's span of the accounts, after comparing it with the reference.
+// span returns the store's TransactionSpan for a filter, after comparing it with the reference.
 func (h *accountSet) span(t *rapid.T, f bankstore.TransactionFilter) bankstore.TransactionSpan {
 	got, err := bankstore.From(h.db).TransactionSpan(h.t.Context(), f)
 	if err != nil {

@@ -187,8 +187,8 @@ func (h *userAccounts) rows(table string) int64 {
 	return n
 }
 
-// TestChangesOfTransactions checks that a change keeps the user's values, that a deleted
-// transaction can reappear, and that ChangedTransactions lists the transaction.
+// TestChangesOfTransactions checks that a change by the institution keeps the user's values, that a
+// deleted transaction can reappear, and that ChangedTransactions lists the transaction.
 func TestChangesOfTransactions(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)

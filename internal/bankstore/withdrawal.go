@@ -49,9 +49,9 @@ func (c Connection) Holding() store.Holding { return store.HoldingOf("connection
 // A withdrawn object is hidden immediately. Its rows are erased soon after, in steps. The bodies of
 // events that contain the object are erased first.
 
-// maxVoided is the largest number of bodies that withdraw, or one call of EraseWithdrawn, erases.
-// If a receiver was unreachable for a long time, there may be more undelivered bodies. Later calls
-// of EraseWithdrawn erase the remaining bodies.
+// maxVoided is the largest number of bodies that one call of withdraw or EraseWithdrawn erases. If
+// a receiver was unreachable for a long time, there may be more undelivered bodies. Later calls of
+// EraseWithdrawn erase the remaining bodies.
 const maxVoided = 500
 
 // withdraw records a withdrawal, and erases some bodies of events that contain the object.

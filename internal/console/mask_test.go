@@ -7,8 +7,8 @@ import (
 	"passerelle/internal/console/page"
 )
 
-// In a live domain, names are masked unless they are revealed, and a password alone is not enough
-// for acts.
+// In a live domain, names are masked unless they are revealed, and Certain returns false for an
+// operator who signed in with a password alone.
 func TestAPasswordAloneInLiveDomains(t *testing.T) {
 	for kind, want := range map[passerelle.DomainKind]string{passerelle.Live: "Š…", passerelle.Sandbox: "Šárka <b>"} {
 		pc := &page.Context{Domain: passerelle.Domain{Kind: kind}}

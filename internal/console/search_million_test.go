@@ -20,9 +20,9 @@ const numbers = `WITH RECURSIVE n(i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SEL
 // crowdFrom is larger than every id that the service has assigned.
 const crowdFrom = 10_000_000
 
-// crowd adds payments to the tables that a search reads. The service would need hours to create so
-// many. In a million payments, each possible end of an account number (four digits) occurs in 100
-// payments.
+// crowd adds payments to the tables that a search reads. The service would need hours to create a
+// million payments. In a million payments, each possible end of an account number (four digits)
+// occurs in 100 payments.
 var crowd = []string{
 	`INSERT INTO payment_transition (payment_id, seq, domain_id, to_state, cause, actor, bank_status, at) SELECT i, 0, CAST($3 AS BIGINT), 'created', '', 'client', '', i FROM n`,
 	`INSERT INTO payment (id, domain_id, client_id, version, seq, state, registered, client_redirect_uri, client_state, currency, amount,

@@ -2,7 +2,8 @@ package contract_test
 
 import "strings"
 
-// transactionShapes spells out the names of all transaction types in place of Type.
+// transactionShapes are the shapes of transactions. In the text, the word Type stands for the names
+// of all transaction types.
 var transactionShapes = strings.ReplaceAll(`
 Transaction      id int, id_account int, application_date date, date date, datetime time?, vdate date?, vdatetime time?, rdate date, rdatetime time?, bdate date?, bdatetime time?
                  value num, gross_value num?, type Type, original_wording text, simplified_wording str, wording str, categories [Category], date_scraped time, coming bool, active bool
@@ -27,8 +28,7 @@ Next             self Link, prev null, next Link
 OfAccount        account Account
 OfAccount.List   transactions [OfAccount]+`, " Type", " (transfer|order|check|deposit|payback|withdrawal|loan_repayment|bank|card|deferred_card|summary_card|unknown|market_order|market_fee|arbitrage|profit|refund|payout|payment|fee)")
 
-// transactionFacts are requests for lists of transactions, with their parameters (section 6.1 of
-// the fact list).
+// transactionFacts are requests to the endpoints of transactions (section 6.1 of the fact list).
 var transactionFacts = ofSection("6.1",
 	row{fact: "GET /users/{u}/transactions without limit", by: "OLD", call: "GET /2.0/users/me/transactions", as: "user", status: 200, shapes: "Transactions PYP.List SDK.List RUST.List"},
 	row{fact: "GET /users/{u}/transactions/", by: "OLD", call: "GET /2.0/users/me/transactions/", as: "user", status: 200, shapes: "Transactions"},

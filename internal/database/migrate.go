@@ -12,8 +12,8 @@ import (
 )
 
 // This package has its own migration runner, of some 370 lines including the parts for both
-// databases. For comparison, we ran two libraries with all files of the store, and read the
-// documentation of a third:
+// databases. For comparison, we ran two libraries with all migrations of package store, and read
+// the documentation of a third:
 //
 //   - goose v3 cuts files at semicolons, and fails at the first trigger until each file has
 //     special marks. It did not notice that an applied file had been edited.
@@ -21,8 +21,8 @@ import (
 //     has failed, it refuses every start until a person has set the version by hand.
 //   - tern v2 stores no checksums and supports only PostgreSQL.
 //
-// No library supports one text for two databases or lists the statements without running them. No
-// library tries again while running replicas lock a table. goose and golang-migrate need
+// No library supports one text for two databases. No library lists the statements without running
+// them. No library tries again while running replicas lock a table. goose and golang-migrate need
 // database/sql as a second kind of connection to PostgreSQL. A fourth tool, atlas, compares
 // schemas. Each upgrade would need it as a second program. A library would replace only the table
 // of versions and the loop over the files.

@@ -22,8 +22,9 @@ var (
 		"default_query_exec_mode", "description_cache_capacity", "krbspn", "pool_health_check_period", "pool_max_conn_idle_time", "pool_max_conn_lifetime",
 		"pool_max_conn_lifetime_jitter", "pool_max_conns", "pool_min_conns", "pool_min_idle_conns", "pool_ping_timeout", "statement_cache_capacity",
 	}
-	// variableParameters maps the parameters that the programs get in the environment. Other users
-	// can read a password in an argument, and older programs refuse the other parameters of this map in an address.
+	// variableParameters maps the parameters that the programs get in the environment to their
+	// variables. Other users could read the password in an argument. Older programs refuse the
+	// other parameters of this map in an address.
 	variableParameters = map[string]string{
 		"max_protocol_version": "PGMAXPROTOCOLVERSION", "min_protocol_version": "PGMINPROTOCOLVERSION", "password": "PGPASSWORD", "require_auth": "PGREQUIREAUTH",
 		"servicefile": "PGSERVICEFILE", "sslcertmode": "PGSSLCERTMODE", "sslnegotiation": "PGSSLNEGOTIATION",
@@ -44,7 +45,7 @@ type ProgramAddress struct {
 
 // ForPrograms converts an address that the driver accepts. It fails when the address is not a URL.
 // It also fails when the address has both parameters service and sslpassword, because the programs
-// read sslpassword only from a service file, and can read only one service.
+// get sslpassword from a service file, and can read only one service.
 func ForPrograms(address string) (ProgramAddress, error) {
 	at, err := url.Parse(address)
 	if err != nil {

@@ -52,9 +52,10 @@ var withoutStatistics = []statement{
 
 // selectUncounted lists the tables that should be analyzed. The smallest tables come first, because
 // they take the least time. selectUncounted also checks whether the columns have statistics,
-// because VACUUM records the number of pages but no statistics of columns. It leaves out empty
-// tables, because they cannot have statistics. It also leaves out a locked table, for example
-// during a migration, because a query for the size of that table would wait for the lock.
+// because VACUUM records the number of pages but no statistics of columns. It leaves out tables
+// that are known to be empty, because they cannot have statistics. It also leaves out a locked
+// table, for example during a migration, because a query for the size of that table would wait for
+// the lock.
 const selectUncounted = `SELECT quote_ident(t.relname) FROM (
 		SELECT c.oid, c.relname, c.relpages, c.reltuples,
 			CASE WHEN c.oid IN (SELECT l.relation FROM pg_locks l WHERE l.mode = 'AccessExclusiveLock' AND l.relation IS NOT NULL) THEN 0

@@ -180,7 +180,8 @@ func (g *grant) closeIdle() {
 	}
 }
 
-// last returns the present token if it is still valid, after its renewal has failed.
+// last returns the result after a failed request: the present token if it is still valid, or the
+// failure.
 func (g *grant) last(now time.Time) (string, error) {
 	if g.token != "" && now.Before(g.end) {
 		return g.token, nil

@@ -600,9 +600,9 @@ func TestTokenEndpointsThatAskForACertificate(t *testing.T) {
 	})
 }
 
-// TestAProviderChangesDuringItsFirstTokenRequest changes a provider with a certificate during its
-// first request for a token. After this request, the service must close the connection, because no
-// later request uses it.
+// TestAProviderChangesDuringItsFirstTokenRequest changes a provider during the provider's first
+// request for a token. The provider has a certificate. After this request, the service must close
+// the connection, because no later request uses it.
 func TestAProviderChangesDuringItsFirstTokenRequest(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in, arrived, over, closed := newGuarded(t), make(chan struct{}), make(chan struct{}), make(chan struct{})

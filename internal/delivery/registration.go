@@ -15,8 +15,7 @@ import (
 // Registration contains the data of a new webhook from a client.
 type Registration struct {
 	// Client is the application to which the webhook belongs. Zero means the only application of
-	// the domain. If the domain has no application or several, the webhook belongs to no
-	// application.
+	// the domain, or no application if the domain has none or several.
 	Client passerelle.ClientID
 	// User limits the webhook to the events of one user. Zero means no limit.
 	User  passerelle.UserID
@@ -234,7 +233,7 @@ const noApplication = "no application of that id"
 
 // application returns the application of a webhook. For zero, it returns the only application of
 // the domain, or zero when the domain has no application or several. The webhook keeps this
-// application, and does not send the user tokens of an application that is created later.
+// result, so requests never contain user tokens of an application that is created later.
 func (d *Delivery) application(ctx context.Context, domain passerelle.Domain, named passerelle.ClientID) (passerelle.ClientID, error) {
 	if named != 0 {
 		_, err := d.DB.Client(ctx, domain.ID, named)

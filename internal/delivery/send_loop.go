@@ -338,7 +338,8 @@ func (q *sendQueue) take() queued {
 }
 
 // dropRecorded removes the recorded deliveries from taken. It is called when no page is being read.
-// All later pages are read after the results were stored, and do not contain these deliveries.
+// All later pages are read after the results were stored, so they contain no outdated copies of
+// these deliveries.
 func (q *sendQueue) dropRecorded() {
 	for _, id := range q.recorded {
 		delete(q.taken, id)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// If a domain lists the origin of a page, the page may read the responses of the domain, including
-// errors.
+// TestCallsOfPages: if a domain lists the origin of a page, the page may read the responses of the
+// domain, including errors.
 func TestCallsOfPages(t *testing.T) {
 	s := newService(t)
 	const listed, other = "https://app.example", "https://evil.example"

@@ -209,7 +209,7 @@ func (r rules) bound(s *schema) {
 	}
 }
 
-// text reports whether the schema permits a text.
+// text reports whether the type of the schema is or includes "string".
 func (s *schema) text() bool {
 	types, several := s.Type.([]string)
 	return s.Type == "string" || several && slices.Contains(types, "string")

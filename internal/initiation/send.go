@@ -41,7 +41,8 @@ func (i *Initiation) openNext(ctx context.Context, s bankSession, next store.Att
 	next.Payment, next.Domain, next.Number, next.Created = s.payment.ID, s.domain.ID, s.attempt.Number+1, i.now(s.domain)
 	next.AttemptOrder, next.Trace, next.Abandoned = s.attempt.AttemptOrder, s.attempt.Trace, s.attempt.Abandoned
 	switch {
-	case next.Agreed && next.Action != payment.Decoupled: // a page may answer decoupled without the payer, so this is no agreement
+	// An answer to the action `decoupled` is no agreement: a page may send it without the payer.
+	case next.Agreed && next.Action != payment.Decoupled:
 		next.Abandoned = time.Time{}
 	case answersNo(next) && next.Abandoned.IsZero():
 		next.Abandoned = next.Created

@@ -12,7 +12,7 @@ import (
 
 // SimulatedChange is one change of a payment: a change that a bank could report, or the expiry.
 type SimulatedChange struct {
-	// State is the next state of the payment. If Instruction is set, it is the next state of that
+	// State is the next state of the payment. If Instruction is set, State is the next state of that
 	// instruction.
 	State payment.State
 	// Code is the reason why a payment or an instruction is rejected. Empty means

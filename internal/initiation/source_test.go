@@ -8,8 +8,9 @@ import (
 	"passerelle/payment"
 )
 
-// TestSourcesOfPayments checks that payments use the first enabled source for payments. If all of
-// them are disabled, payments must be refused, even if a source for reading is enabled.
+// TestSourcesOfPayments checks that payments use the first enabled source for payments. If all
+// sources for payments are disabled, payments must be refused, even if a source for reading is
+// enabled.
 func TestSourcesOfPayments(t *testing.T) {
 	pays, pages, reads := connector.Source{ID: 11}, connector.Source{ID: 12, Priority: 1}, connector.Source{ID: 13, Priority: 2}
 	pages.Mechanisms = []passerelle.AuthMechanism{passerelle.ByWebauth}

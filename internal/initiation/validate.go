@@ -73,8 +73,8 @@ func (i *Initiation) Validate(ctx context.Context, d passerelle.Domain, id passe
 }
 
 // waits reports whether the bank must wait for the client's confirmation. It fails with Invalid if
-// the bank must wait but cannot. A bank cannot wait when its connector does not accept confirmations,
-// or when the bank executes orders immediately.
+// the bank must wait but cannot. A bank cannot wait when its connector does not accept
+// confirmations, or when the bank executes orders immediately.
 func (i *Initiation) waits(ctx context.Context, d passerelle.Domain, c connector.Initiator) (bool, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil || values.On(settings.AutoConfirmation) {

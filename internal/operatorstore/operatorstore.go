@@ -3,8 +3,8 @@
 // as package store.
 //
 // It owns the SQL for the tables with this data. It does not own the schema or the migrations.
-// Package store records the acts, because any unit may contain acts. Packages operators and audit
-// own the rules.
+// Package store writes the entries of the audit log (acts), because any write to the store (a unit)
+// may add entries. Packages operators and audit own the rules.
 //
 // A [Reader] reads through a reader of the store, and a [Tx] adds statements to a unit of the
 // store. A change and the record of the act therefore commit together.

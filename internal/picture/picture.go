@@ -106,7 +106,7 @@ const (
 	edge        = 2
 )
 
-// kinds maps media types to the text on a sheet and its colour.
+// kinds maps media types to the text on a sheet and the colour of the band behind the text.
 var kinds = map[string]struct {
 	word string
 	band color.RGBA

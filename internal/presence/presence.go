@@ -33,10 +33,9 @@ func (d *Devices) Note(connection passerelle.ConnectionID, device connector.Devi
 	time.AfterFunc(lasts, func() { d.seen.CompareAndDelete(connection, noted) })
 }
 
-// Take returns the device of a connection's user, and forgets this device. The device remains in
-// this process when another process reads the connection. Take therefore returns an empty device
-// when the user acted too long ago. The institution would otherwise wrongly believe that the user
-// is present.
+// Take returns the device of a connection's user, and forgets this device. It returns an empty
+// device when the user acted too long ago. The institution would otherwise wrongly believe that the
+// user is present.
 func (d *Devices) Take(connection passerelle.ConnectionID, now time.Time) connector.Device {
 	taken, _ := d.seen.LoadAndDelete(connection)
 	last, known := taken.(*sight)

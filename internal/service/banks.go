@@ -25,7 +25,8 @@ type BankFile struct {
 
 // BankFiles reads the files *.toml of a folder, ordered by name. It fails when it cannot read the
 // folder. An invalid file does not make BankFiles fail: Err of the file is the reason. Err is also
-// set when the UUID or the number belongs to an earlier file or to a connector in own.
+// set when the UUID or the number belongs to an earlier file, or to one of the connectors in the
+// argument `own`.
 func BankFiles(folder string, own []connector.Connector) ([]BankFile, error) {
 	return readBanks(folder, own, nil)
 }

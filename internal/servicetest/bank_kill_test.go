@@ -130,7 +130,7 @@ func (s *merchant) sell(stop <-chan struct{}) {
 		for deadline := time.Now().Add(time.Second); time.Now().Before(deadline) && !s.advance(o, pause); {
 			pause = min(2*pause, longPause)
 		}
-		<-time.After(100*time.Millisecond + usualRest()) // while the service does not call a failed bank, it rejects every payment at this bank
+		<-time.After(100*time.Millisecond + usualRest()) // the service rejects every payment at a failed bank until it calls that bank again
 	}
 }
 
@@ -255,7 +255,7 @@ func (s *merchant) finish(all bool) {
 	s.t.Helper()
 	open, pause, limit := s.sold, shortPause, stalled
 	if all {
-		limit *= 4 // no payment waits for anybody, so a longer wait costs nothing
+		limit *= 4 // no payment waits for a person, so the loop usually ends long before the limit
 	}
 	for deadline := time.Now().Add(limit); len(open) > 0 && time.Now().Before(deadline); {
 		left := s.advanceClock(open, "10m")

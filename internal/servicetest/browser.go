@@ -16,8 +16,8 @@ import (
 
 const browserTimeout = 3 * time.Minute
 
-// chromium is the browser that all tests of a package share, because it takes longer to start than
-// many tests run.
+// chromium is the browser that all tests of a package share, because its start takes longer than
+// many tests.
 var chromium struct {
 	sync.Mutex
 	ctx  context.Context

@@ -21,9 +21,9 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// newest is the first creation time with the new behaviour of PAYMENT_STATE_UPDATED. oldest is one
-// second earlier. A domain of that time has the old behaviour, which TestStateThatThePayerBrings
-// describes.
+// newest is the earliest creation time of a domain that has the new behaviour of
+// PAYMENT_STATE_UPDATED by default. oldest is one second earlier. By default, a domain created at
+// that time has the old behaviour, which TestStateThatThePayerBrings describes.
 var (
 	oldest = time.Date(2024, 9, 12, 23, 59, 59, 0, time.UTC)
 	newest = oldest.Add(time.Second)
@@ -83,8 +83,8 @@ func (p *payerStory) validateURI() string {
 	return *seen.ValidateURI
 }
 
-// browser follows redirects within the service, and records the state in a redirect to the client's
-// callback.
+// browser follows redirects within the service. It stores the state that a redirect to the client's
+// callback contains.
 func (p *payerStory) browser() *http.Client {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -161,7 +161,7 @@ func (p *payerStory) pays() {
 }
 
 var (
-	// The redirected payer brings the final state, so the service delivers no state.
+	// The redirected payer brings the final state to the client, so the service sends no webhook.
 	brought = func(p *payerStory) {
 		p.pays()
 		p.deliveredStates()

@@ -73,7 +73,7 @@ type marks struct {
 	seen    string
 	process *servicetest.Process
 	ledger  *ledger
-	// more limits the number of additional users who are connecting.
+	// more is a channel that limits how many additional users connect at the same time.
 	more chan struct{}
 }
 
@@ -95,7 +95,7 @@ func (m *marks) passed() []string {
 	return slices.Compact(all)
 }
 
-// again matches marks that the program passes repeatedly under load.
+// again is the pattern of marks that the program passes repeatedly under load.
 var again = regexp.MustCompile(` in (initiation|delivery|aggregation|sandbox|httpapi|database|store)\.`)
 
 func (m *marks) chosen() []string {
@@ -170,8 +170,8 @@ func (m *marks) another() {
 	}
 }
 
-// rest runs a function while clients begin no work. Otherwise a pass of the webhook sender might
-// not end on a busy machine.
+// rest runs a function while clients begin no work. With new work all the time, the webhook sender
+// might never finish on a busy machine.
 func (m *marks) rest(do func() bool) bool {
 	m.ledger.d.begins.Lock()
 	defer m.ledger.d.begins.Unlock()
@@ -181,7 +181,8 @@ func (m *marks) rest(do func() bool) bool {
 // byPeople is in the names of the marks that the program passes when users connect and read.
 const byPeople = " in aggregation."
 
-// passing returns 1 for marks that the program passes only every few seconds.
+// passing returns the argument `pass` for die: a random number up to 3, or 1 for marks that the
+// program passes only every few seconds.
 func passing(mark string, random *rand.Rand) int {
 	if strings.Contains(mark, byPeople) {
 		return 1
@@ -235,8 +236,8 @@ var elsewhere = map[string]string{
 	"aggregation.(*Aggregation).emitUserSyncedOnce": "people of this load have one connection each",
 }
 
-// through matches functions by which many other functions commit. The marks name the callers of
-// these functions instead.
+// through is the pattern of functions by which many other functions commit. The marks name the
+// callers of these functions instead.
 var through = regexp.MustCompile(`\.(commit|write|ask|callBank|begin|finish|limitDB)$`)
 
 func committing(t *testing.T) (names []string) {

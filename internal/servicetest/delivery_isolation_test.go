@@ -34,9 +34,9 @@ const (
 // receivers must get no more requests than the rules of the flusher allow. The healthy receiver
 // must get every event.
 //
-// With PASSERELLE_TEST_PAIRS, the test also compares delivery times with and without failing
-// receivers, in this number of pairs. In the median pair, failing receivers may increase the 99th
-// percentile by a factor of at most 1.5.
+// With PASSERELLE_TEST_PAIRS=N, the test also measures delivery times in N pairs. A pair is one
+// measurement with failing receivers and one without. In the median pair, failing receivers may
+// increase the 99th percentile by a factor of at most 1.5.
 func TestDeadEndpointsCostNothing(t *testing.T) {
 	databases := map[string]func(testing.TB) string{"sqlite": func(testing.TB) string { return "" }, "postgres": storetest.Postgres}
 	for kind, database := range databases {

@@ -16,7 +16,7 @@ type Disk struct {
 }
 
 // smallShared is the size of the largest shared memory disk that a test may use as its own, in
-// bytes. In a container, this disk has 64 MiB by default.
+// bytes. A container's shared memory disk has 64 MiB by default.
 const smallShared = 256 << 20
 
 // SmallDisk makes a disk of a size, such as 96m. The end of the test removes it. SmallDisk needs

@@ -51,8 +51,8 @@ type driver struct {
 	turn    atomic.Int64
 	// begins is locked while clients must not begin new work.
 	begins sync.RWMutex
-	// rests is the pause of a client after an order or a user. Without pauses, clients would use
-	// processor time while a test waits for something else.
+	// rests is the time that a client pauses after each order, or after each user whose data it has
+	// read. Without pauses, clients would use processor time while a test waits for something else.
 	rests time.Duration
 	// disturbed is the time at which the test last killed a process or the database, in nanoseconds
 	// since 1970.
@@ -266,7 +266,9 @@ func orders(limit int, stop <-chan struct{}, simulated func() bool) <-chan *orde
 
 func always() bool { return true }
 
-// payAll postpones the orders that a kill delays, so the next kill also interrupts new orders.
+// payAll completes all orders. An order is late if it does not end within a second, because the
+// test has killed a process. payAll completes late orders after all others, so that the clients
+// begin new orders before the next kill.
 func (d *driver) payAll(clients int, orders <-chan *order) {
 	later := d.payEach(clients, orders, time.Second)
 	left := make(chan *order, len(later))
@@ -279,8 +281,8 @@ func (d *driver) payAll(clients int, orders <-chan *order) {
 	}
 }
 
-// lateClients is larger than the number of clients that create orders, because many late clients
-// only wait for leases.
+// lateClients is the number of clients that complete late orders. It is larger than the number of
+// clients that create orders, because many late orders only wait for leases.
 const lateClients = 64
 
 func (d *driver) payEach(clients int, orders <-chan *order, within time.Duration) (unpaid []*order) {

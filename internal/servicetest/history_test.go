@@ -108,9 +108,9 @@ func (h *history) play() {
 
 func pick[T any](random *rand.Rand, list []T) T { return list[random.IntN(len(list))] }
 
-// clientAct is one act in a history. The function in the field "allowed" decides from the client's
-// data whether the service may accept the act. If the field is nil, the service may always accept
-// the act.
+// clientAct is one act in a history. The function in the field "allowed" decides whether the
+// service may accept the act. It gets the payment as the client last saw it. If the field is nil,
+// the service may always accept the act.
 type clientAct struct {
 	name    string
 	do      func(*history) servicetest.Answer

@@ -37,7 +37,7 @@ func (l large) answered(t *testing.T, host string) (status int, body []byte, clo
 		t.Fatal(err)
 	}
 	fmt.Fprintf(line, "%sHost: %s\r\nContent-Length: %d\r\n\r\n", l.header, host, l.size)
-	_, _ = io.Copy(line, strings.NewReader(strings.Repeat(" ", l.sent))) // the server may not read the whole body
+	_, _ = io.Copy(line, strings.NewReader(strings.Repeat(" ", l.sent))) // the server may stop reading before the end
 	answer, err := http.ReadResponse(bufio.NewReader(line), nil)
 	if err != nil {
 		t.Fatalf("no answer to %d of %d bytes: %v", l.sent, l.size, err)

@@ -28,7 +28,7 @@ type ledger struct {
 	t      *testing.T
 	d      *driver
 	people people
-	// The keys of endpoints and events are ids of webhooks.
+	// The keys of the next two maps are ids of webhooks.
 	endpoints map[int64]*endpoint
 	events    map[int64]string
 	stored    *storetest.Inspection

@@ -70,7 +70,7 @@ func StartProgram(t *testing.T, name, folder string) string {
 	return StartKillable(t, name, folder).Address
 }
 
-// StartKillable starts a program like StartProgram, and returns the program.
+// StartKillable does the same as StartProgram, but returns the program.
 func StartKillable(t *testing.T, name, folder string) *Program {
 	t.Helper()
 	code, port := t.TempDir(), freePort(t)

@@ -189,10 +189,10 @@ func (h holder) sync() (string, int) {
 	return connection.State, len(all.Transactions)
 }
 
-// TestHostileProgramsCostOthersNothing measures other calls twice: while the service reads from a
-// correct program, and while it reads from a hostile program. PASSERELLE_TEST_PAIRS is the number
-// of these pairs of measurements. In the median pair, the hostile program may increase the 99th
-// percentile by a factor of at most 1.2.
+// TestHostileProgramsCostOthersNothing measures the creation of payments twice: while the service
+// reads from a correct program, and while it reads from a hostile program. PASSERELLE_TEST_PAIRS is
+// the number of these pairs of measurements. In the median pair, the hostile program may increase
+// the 99th percentile by a factor of at most 1.2.
 func TestHostileProgramsCostOthersNothing(t *testing.T) {
 	if pairs() == 0 {
 		measureOthers(t, "dies in its stream", 20) // this only checks that the measurement works

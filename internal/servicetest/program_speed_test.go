@@ -63,7 +63,7 @@ func processorTime(t *testing.T) time.Duration {
 }
 
 // TestSpeedOfPrograms: a sync through the protocol costs at most twice the processor time of a sync
-// inside the service, although this process is both sides.
+// inside the service, although this process runs both the service and the program.
 func TestSpeedOfPrograms(t *testing.T) {
 	s := servicetest.Start(t, "sqlite::memory:", servicetest.Options{})
 	row, err := service.Programs(s.DB).Add(t.Context(), newOutside(t), servicetest.ConnectorSecret)

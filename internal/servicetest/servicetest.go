@@ -57,7 +57,7 @@ func (s *Instance) Folder() string { return s.config.Files }
 
 // Options configures Start. The zero value starts the usual service.
 type Options struct {
-	// Now returns the real time. When Now is nil, the service uses the machine's clock.
+	// Now replaces the machine's clock, unless Now is nil.
 	Now    func() time.Time
 	Timing sandbox.Timing
 	// LeaseTimeout has the same meaning as in service.Config.
@@ -116,7 +116,7 @@ func withFewConnections(address string) string {
 	return parsed.String()
 }
 
-// Restart stops the service and starts it again on the same database. Its address changes.
+// Restart stops the service and starts it again on the same database, at another address.
 func (s *Instance) Restart() {
 	s.t.Helper()
 	s.stop()

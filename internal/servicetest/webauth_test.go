@@ -184,7 +184,8 @@ func TestWebauth(t *testing.T) {
 	})
 }
 
-// direct returns the address that an application constructs itself, with a code.
+// direct constructs an address of the page /webauth, with a code, instead of requesting the address
+// from /webauth-url.
 func (p *person) direct(changes ...string) string {
 	p.t.Helper()
 	var code struct{ Code string }
@@ -344,7 +345,8 @@ func TestWebauthWithoutABrowserAtFirst(t *testing.T) {
 	})
 }
 
-// A further question to the person is not an error, because the application asks that question.
+// TestWebauthWithAQuestion: when the institution asks the person a further question, the redirect
+// to the application has no error, because the application passes the question on.
 func TestWebauthWithAQuestion(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		f := p.page(p.sent(p.open(p.address("website", "pro", "password", "1234"))).String())

@@ -44,8 +44,8 @@ func Keys() []Key {
 	return slices.SortedFunc(slices.Values(catalogue), func(a, b Key) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// Find returns the key with a name or an alias. For a name that belongs to a family, Find returns
-// an unused key, although the catalogue does not list the keys of families.
+// Find returns the key with a name or an alias. For a name with a prefix in families, Find returns
+// an unused key, although the catalogue does not list this key.
 func Find(name string) (Key, bool) {
 	i := slices.IndexFunc(catalogue, func(k Key) bool { return k.Name == name || slices.Contains(k.Aliases, name) })
 	if i >= 0 {
@@ -184,8 +184,8 @@ func deref(value *string) string {
 	return *value
 }
 
-// hasRoom fails when a domain would have too many keys of families. The limit exists because
-// clients choose the names of these keys.
+// hasRoom fails when a domain would have too many keys with a prefix in families. The limit
+// exists because clients choose the names of these keys.
 func hasRoom(ctx context.Context, db *store.DB, domain passerelle.DomainID, wanted map[string]*string) error {
 	isFamiliar := func(name string) bool {
 		_, is := familiar(name)

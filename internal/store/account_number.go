@@ -188,11 +188,12 @@ func (r *Reader) openNumbers(p *storedPayment) error {
 }
 
 // SealAccountNumbers makes the store encrypt the account numbers of new payments from now on. It
-// then encrypts the numbers of older payments, with one unit for each payment. Until
-// SealAccountNumbers finishes, a search by number does not find payments with unencrypted numbers.
-// A unit that began before SealAccountNumbers may still store unencrypted numbers.
-// SealAccountNumbers calls the function progress after each batch, with the number of payments
-// encrypted so far. After an error, another call encrypts the remaining numbers.
+// then encrypts the numbers of older payments, with a separate call of Write for each payment.
+// Until SealAccountNumbers finishes, a search by number does not find payments with unencrypted
+// numbers. A call of Write that began before SealAccountNumbers may still store unencrypted
+// numbers. SealAccountNumbers calls the function progress after each batch, with the number of
+// payments encrypted so far. After an error, another call of SealAccountNumbers encrypts the
+// remaining numbers.
 func (db *DB) SealAccountNumbers(ctx context.Context, batch int, progress func(seen int64)) (int64, error) {
 	var sealed int64
 	err := db.Write(ctx, func(tx *Tx) error {

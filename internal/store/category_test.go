@@ -8,9 +8,9 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestSequenceCheckIgnoresBuiltInCategories checks that SequencesBehind does not report the
-// sequence of own categories. Their ids follow the ids of built-in categories, which the sequence
-// does not count.
+// TestSequenceCheckIgnoresBuiltInCategories checks that SequencesBehind reports the sequence for
+// users' categories only after the test resets the sequence. The ids of these categories follow the
+// ids of built-in categories, which the sequence does not count.
 func TestSequenceCheckIgnoresBuiltInCategories(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		s.write(func(tx *store.Tx) error {

@@ -125,8 +125,8 @@ func EachPending[Row any](ctx context.Context, passes int, list func(skip int) (
 	return first
 }
 
-// ErasuresDue lists at most limit deleted users with an erasure that is due at an instant of real
-// time. It leaves out the first `skip` users.
+// ErasuresDue lists at most `limit` deleted users with an erasure that is due at the instant
+// realNow. It leaves out the first `skip` users.
 func (r *Reader) ErasuresDue(ctx context.Context, domain passerelle.DomainID, realNow time.Time, skip, limit int) ([]Erasure, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Erasure, error) {
 		var (

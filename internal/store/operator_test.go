@@ -205,8 +205,9 @@ func TestAttemptsToSignInAreForgotten(t *testing.T) {
 	})
 }
 
-// TestHoldOperatorRefusesAChangedOperator checks that HoldOperator fails for an operator who has
-// changed since the sign-in. The operator was disabled, or has a new password or second factor.
+// TestHoldOperatorRefusesAChangedOperator checks that HoldOperator makes Write fail for an operator
+// who has changed since the sign-in. The operator was disabled, or has a new password or second
+// factor.
 func TestHoldOperatorRefusesAChangedOperator(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		hold := func(o operatorstore.Operator) error {

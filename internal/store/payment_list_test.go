@@ -268,8 +268,8 @@ func drawWindow(t *rapid.T, f store.PaymentFilter, all []*payment.Payment) store
 	return w
 }
 
-// placeIn returns the position of a payment in a list. A payment without a matching label gets an
-// arbitrary position.
+// placeIn returns the position of a payment in a list. In the order of labels, a payment without a
+// matching label gets an arbitrary position.
 func placeIn(f store.PaymentFilter, w store.Window, p *payment.Payment) []any {
 	if w.Order == store.LabelOrder {
 		return []any{cmp.Or(labelled(f, p), any("rent")), int64(p.ID)}

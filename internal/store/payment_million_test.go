@@ -177,7 +177,7 @@ func TestMillion(t *testing.T) {
 	})
 }
 
-// placeOf returns the Place of a list's nth payment, where the argument position is n. It skips the
+// placeOf returns the Place of the payment at a position in a list, counted from 1. It skips the
 // rows before this payment with an offset.
 func (s fixture) placeOf(t *testing.T, list stretchOfList, position int64) []any {
 	t.Helper()

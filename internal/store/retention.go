@@ -175,8 +175,8 @@ func (tx *Tx) removeHealth(r Retention, removed *rowCount) {
 const partsKept = 24 * time.Hour
 
 // PurgeParts removes large bodies whose event was not stored within a day. The day counts in real
-// time, not in the domain's time. The argument `batch` limits the parts that a unit checks, and
-// `batches` limits the units. The next call continues.
+// time, not in the domain's time. The argument `batch` limits the parts that one transaction
+// checks, and `batches` limits the transactions. The next call continues.
 func (db *DB) PurgeParts(ctx context.Context, batch, batches int) error {
 	return purgeBatches(batches, batch, func() (int, error) {
 		from, err := db.purgePlace(ctx, 0, partPlace)
@@ -209,8 +209,8 @@ const deletedKept = 24 * time.Hour
 
 // PurgeUndeliverable drops the undelivered deliveries of webhooks that were deleted more than a day
 // ago. It erases the bodies of users' events that no other webhook will receive. The argument
-// `batch` limits the deliveries that a unit drops, and `batches` limits the units. The next call
-// continues. The argument `now` is in the domain's time.
+// `batch` limits the deliveries that one transaction drops, and `batches` limits the transactions.
+// The next call continues. The argument `now` is in the domain's time.
 func (db *DB) PurgeUndeliverable(ctx context.Context, domain passerelle.DomainID, now time.Time, batch, batches int) error {
 	return purgeBatches(batches, batch, func() (int, error) {
 		deliveries, events, err := db.undeliverable(ctx, domain, now.Add(-deletedKept), batch)

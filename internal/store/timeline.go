@@ -36,7 +36,7 @@ func (r *Reader) Timeline(ctx context.Context, domain passerelle.DomainID, ids [
 }
 
 // placedRow is a row with its position in the timeline. A transition has the number 0. The notes
-// with the same seq have higher numbers, and follow the transition.
+// with the same seq have higher numbers, so they follow this transition and precede the next one.
 type placedRow struct {
 	TimelineRow
 	payment     passerelle.PaymentID

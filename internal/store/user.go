@@ -52,8 +52,8 @@ func (r *Reader) CountUsers(ctx context.Context, domain passerelle.DomainID) (in
 
 const countedUsers = "user"
 
-// ExpiredUsers lists at most limit temporary users of a domain who have expired at an instant of
-// real time. It leaves out the first `skip` users.
+// ExpiredUsers lists the temporary users of a domain who have expired by the instant `before`, in
+// real time. It leaves out the first `skip` users and returns at most `limit` users.
 func (r *Reader) ExpiredUsers(ctx context.Context, domain passerelle.DomainID, before time.Time, skip, limit int) ([]passerelle.User, error) {
 	return database.Collect(ctx, r.rows, scanUser, `SELECT `+userColumns+` FROM end_user WHERE domain_id = $1 AND expires <= $2 ORDER BY expires LIMIT $3 OFFSET $4`,
 		int64(domain), database.Micros(before), limit, skip)

@@ -22,15 +22,15 @@ func (r *Reader) UserSettings(ctx context.Context, domain passerelle.DomainID, u
 	return values, nil
 }
 
-// SetUserSetting stores a setting of a user. The caller must call HoldUser in the same transaction.
+// SetUserSetting stores a setting of a user. The caller must call HoldUser in the same unit.
 func (tx *Tx) SetUserSetting(domain passerelle.DomainID, user passerelle.UserID, key, value string) {
 	tx.unit.Exec(`INSERT INTO user_setting (user_id, key, value, domain_id) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (user_id, key) DO UPDATE SET value = excluded.value`, int64(user), key, value, int64(domain))
 }
 
 // LimitUserSettings limits the number of a user's settings. Write fails with the error `beyond`
-// when the number exceeds the argument `most`. The caller must call HoldUser in the same
-// transaction, so that no other transaction adds settings at the same time.
+// when the number exceeds the argument `most`. The caller must call HoldUser in the same unit, so
+// that no other unit adds settings at the same time.
 func (tx *Tx) LimitUserSettings(user passerelle.UserID, most int, beyond error) {
 	tx.unit.ExecOne(beyond, `UPDATE end_user SET version = version WHERE id = $1 AND (SELECT count(*) FROM user_setting WHERE user_id = $1) <= $2`, int64(user), most)
 }

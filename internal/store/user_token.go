@@ -14,7 +14,7 @@ func userTokenPlace(domain passerelle.DomainID, token int64) keys.Place {
 }
 
 // KeepUserToken seals and stores the text of a permanent user token. Webhooks can then carry the
-// token. The same unit must create the token.
+// token. Call KeepUserToken in the unit that creates the token.
 func (tx *Tx) KeepUserToken(t Token, text string) error {
 	sealed, err := tx.Seal(userTokenPlace(t.Domain, t.ID), []byte(text))
 	if err != nil {

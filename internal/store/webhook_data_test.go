@@ -25,7 +25,7 @@ func TestRequestsAreInTheOrderOfTime(t *testing.T) {
 		s.write(func(tx *store.Tx) error {
 			for n := range requests {
 				id := int64(1 + (n+requests/2)%requests)
-				at := now.Add(time.Duration((n+1)/2) * time.Second) // two requests at most instants
+				at := now.Add(time.Duration((n+1)/2) * time.Second) // most instants have two requests
 				tx.InsertAttempts(w, id, []store.DeliveryAttempt{{Delivery: 1, At: at, Failure: "no answer"}})
 			}
 			return nil

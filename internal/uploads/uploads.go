@@ -222,7 +222,7 @@ func (c *Uploader) call(ctx context.Context, method, path, contentType string, b
 // Watch imports the files of an inbox when they arrive. It reports the result for each file, and
 // moves the file to a folder in the inbox. It runs until the context ends, or until the inbox or
 // the report fails, or until the service refuses the token or no longer has the connection. Watch
-// calls the function away with other errors: a failed call of the service, an inbox whose server
+// passes other errors to the function `away`: a failed call of the service, an inbox whose server
 // cannot be reached, or an unreadable file. Watch then leaves the files in their place and tries
 // again after the inbox's pause.
 func (c *Uploader) Watch(ctx context.Context, in inbox.Inbox, report func(Uploaded) error, away func(error)) error {

@@ -43,7 +43,7 @@ type Page struct {
 	// Asks allows the script to send requests to the service's own origin.
 	Asks bool
 	// FormTargets lists the origins, besides the service's own, to which a form on this page may
-	// redirect. Browsers also check the redirects after a form against this list.
+	// lead. Browsers check the form's address and the redirects after it against this list.
 	FormTargets []string
 	// Ancestors lists the origins with pages that may show this page in a frame. When the list is
 	// empty, no page may show it in a frame.
@@ -58,7 +58,7 @@ type Page struct {
 // Say returns the text that has this key, in the language of the page.
 func (p Page) Say(key string, args ...any) string { return p.Words.Say(key, args...) }
 
-// With returns the page with other content. It is for a template block that the page contains.
+// With returns the page with other content. A template calls With to pass content to a block.
 func (p Page) With(body any) Page {
 	p.Body = body
 	return p

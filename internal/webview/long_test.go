@@ -37,7 +37,7 @@ func turned(t *testing.T, a answer, rel string) string {
 	return html.UnescapeString(regexpOne(t, `<a href="([^"]*)" rel="`+rel+`"`, a.body))
 }
 
-// The chooser has 2,000 banks with long names in 40 countries.
+// crowd makes 2,000 banks with long names in 40 countries.
 const (
 	thousands   = 2000
 	inCountries = 40

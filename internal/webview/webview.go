@@ -212,8 +212,8 @@ func (w *Webview) serve(pc *pageContext) error {
 }
 
 // admit refuses a request from an IP address that has sent too many requests. Forms about
-// connections have their own limit, because strangers could create users and try passwords with
-// them. Reports of banks have no limit.
+// connections have their own limit, because strangers could use these forms to create users and try
+// passwords. Reports of banks have no limit.
 func (w *Webview) admit(pc *pageContext) error {
 	if pc.request.URL.Path == NotificationPath {
 		return nil
@@ -306,7 +306,7 @@ func (w *Webview) locate(pc *pageContext) error {
 	return nil
 }
 
-// speak makes requests to banks prefer the page's language to the languages of the browser.
+// speak puts the page's language before the languages of the browser in requests to banks.
 func (pc *pageContext) speak() {
 	ctx := pc.context()
 	device := connector.DeviceOf(ctx)

@@ -169,7 +169,7 @@ func TestEveryTextIsThere(t *testing.T) {
 	}
 }
 
-// keysOfFlows returns the keys of pages about connections, including those that keysOfPages cannot
+// keysOfFlows returns keys of pages about connections, including those that keysOfPages cannot
 // find.
 func keysOfFlows() (keys []string) {
 	for _, page := range []string{"institutions", "share", "more", "code", "list", "forget", "reading", "finished"} {

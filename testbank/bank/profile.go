@@ -68,7 +68,7 @@ type Profile struct {
 	// TwoPasswords means that third parties must send two passwords. EncryptsPasswords means that
 	// they must encrypt passwords.
 	TwoPasswords, EncryptsPasswords bool
-	// LastStatus is the last status of a successful order that the bank reports. With ACSC, the
+	// LastStatus is the last status that the bank reports for a successful order. With ACSC, the
 	// bank also reports ACCC.
 	LastStatus string
 	Minor      int

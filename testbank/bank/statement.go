@@ -19,8 +19,8 @@ type Reading struct {
 	Caller
 	// Consent is the Consent-ID.
 	Consent string
-	// Call is the name under which the bank counts the call. It counts the calls for each Account
-	// separately. The bank does not count a call with an empty name.
+	// Call is the name under which the bank counts the call, separately for each Account. The bank
+	// does not count a call with an empty name.
 	Call string
 	// Kind is the kind of the accounts, cash or card.
 	Kind string

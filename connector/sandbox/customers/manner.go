@@ -16,7 +16,7 @@ type manner struct {
 	word, shows string
 	// steps are the steps before the read begins. Only a user can do these steps.
 	steps []hurdle
-	// ends is the state in which every read ends before it reads data.
+	// If ends is not empty, every read fails with this state, and returns no data.
 	ends    passerelle.ConnectionState
 	message string
 	// accounts returns the accounts of the customer. Nil means the usual accounts.

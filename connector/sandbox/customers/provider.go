@@ -18,8 +18,8 @@ type contract struct {
 	validity                   passerelle.Date
 }
 
-// contracts returns the contracts of a customer on the day of the read. On every other day, a
-// customer whose data changes has an additional contract.
+// contracts returns the contracts of a customer on the day of the read. A customer whose data
+// changes has an additional contract on every second day.
 func (c customer) contracts() []contract {
 	all := []contract{
 		{key: "power", number: "C-2019-4711", label: "Électricité", issuer: "Électricité du Parc", day: 15, cents: 84_60},

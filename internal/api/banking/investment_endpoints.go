@@ -46,8 +46,8 @@ type listAssetsInput struct {
 	httpapi.Expand[wire.Investment]
 }
 
-// assetRows checks the place in the path: a user, perhaps with a connection or an account. It
-// returns this place, and one page of this place's assets of the given kind.
+// assetRows checks the place in the path: a user, perhaps with a connection, an account or both. It
+// returns this place, and one page of this place's assets of one kind.
 func assetRows[D any](ctx context.Context, s *Service, c *httpapi.Caller, in listAssetsInput, kind bankstore.AssetKind) (settled, []passerelle.Asset[D], httpapi.Listing, error) {
 	at, err := s.settle(ctx, c, in.place())
 	if err != nil {

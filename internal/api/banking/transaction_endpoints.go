@@ -304,7 +304,7 @@ func bound(field, text string) (*decimal.Decimal, error) {
 	return &d, nil
 }
 
-// valuesNamed parses the amounts 12.50, -12.50, 12.50|-12.50 and ±12.50. An empty text gives nil.
+// valuesNamed parses a text such as 12.50, -12.50, 12.50|-12.50 or ±12.50. An empty text gives nil.
 func valuesNamed(text string) ([]decimal.Decimal, error) {
 	if text == "" {
 		return nil, nil

@@ -234,7 +234,7 @@ func unanswered(here bool, failures int) string {
 }
 
 // troubles lists the kinds of connections that cannot be read. Each kind says who can repair them.
-// Connections that a sync reads now need no repair.
+// Connections in the state validating need no repair. A sync reads them now, or will do so soon.
 var troubles = []struct {
 	by                                 passerelle.Resolution
 	filter, one, many, forOne, forMany string

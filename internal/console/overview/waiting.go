@@ -9,9 +9,10 @@ import (
 	"passerelle/payment"
 )
 
-// A payment has waited too long when it has waited manyTimes as long as payments with its bank
-// usually take. The limit is at least shortWait, and at most longWait. The limit is longWait for a
-// bank with fewer than fewPayments executed or accepted payments in the last 28 days.
+// A payment has waited too long when it has waited longer than a limit. The limit is the usual time
+// of payments with the same bank, multiplied by manyTimes, but at least shortWait and at most
+// longWait. The limit is longWait for a bank with fewer than fewPayments executed or accepted
+// payments in the last 28 days.
 const (
 	manyTimes   = 20
 	fewPayments = 20

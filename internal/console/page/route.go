@@ -14,7 +14,7 @@ import (
 type Route struct {
 	Method string
 	// Pattern is the path below Root. A # matches a number. In a pattern that begins with
-	// domains/#, the first number identifies a domain, and the handler loads that domain.
+	// domains/#, the first number identifies a domain, which is loaded before Serve is called.
 	Pattern string
 	Serve   func(*Context) error
 	// Open is set for pages that need no session.

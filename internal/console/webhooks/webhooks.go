@@ -2,8 +2,9 @@
 // their requests, and providers.
 //
 // The package owns these pages and the rules about which role sees which button on them. It does
-// not send or sign anything. Package delivery does that, with the use cases of the API, and records
-// the operators' acts. Package page finds the page for a request.
+// not send or sign anything. It calls the use cases of package delivery, as the API does. These use
+// cases record the operators' acts. The package itself records only that an operator reveals hidden
+// data. Package page finds the page for a request.
 //
 // A failure shows a page in plain words, as in package page.
 package webhooks

@@ -26,7 +26,7 @@ const (
 	markColors = 12
 )
 
-// NewMark returns the mark of an institution that has no picture.
+// NewMark returns the mark of an institution that has no logo.
 func NewMark(name string) Mark {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(name)) // a write to a hash does not fail
