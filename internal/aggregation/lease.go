@@ -37,9 +37,8 @@ type lease struct {
 }
 
 // write executes the statements of fn in one database transaction. It fails when the lease has
-// lapsed, so that a late run does not write at the same time as another run. Events get the next
-// versions of the connection, in order. Events of a temporary user wait until the user is
-// permanent.
+// lapsed, so that a late run does not write beside another run. Events get the next versions of the
+// connection, in order. Events of a temporary user wait until the user is permanent.
 func (l *lease) write(ctx context.Context, fn func(tx *store.Tx) error, events ...store.EmittedEvent) error {
 	version := l.c.Version + int64(len(events))
 	err := l.db.Write(ctx, func(tx *store.Tx) error {
