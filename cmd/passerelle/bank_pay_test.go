@@ -349,7 +349,7 @@ func TestFailureAfterARenewal(t *testing.T) {
 }
 
 // TestFutureDatedPayments: an approved payment for a later day becomes done, accepted or expired.
-// The result depends on the last status that the bank reports.
+// The result depends on the statuses that the bank reports and on last_status in its file.
 func TestFutureDatedPayments(t *testing.T) {
 	names := []string{"redirect", "redirect-explicit"}
 	storetest.Each(t, func(t *testing.T, database string) {

@@ -507,8 +507,9 @@ func TestThousandsOfTransactions(t *testing.T) {
 	})
 }
 
-// TestStatementsOfABank: the service reads transactions to the cent, from pages and from downloads.
-// A transaction keeps its id when a later list has more transactions or a different format.
+// TestStatementsOfABank: the service reads transactions to the cent, from pages, requested
+// statements and downloaded statements. A transaction keeps its id when a later list has more
+// transactions or a different format.
 func TestStatementsOfABank(t *testing.T) {
 	banks, total := newBanks(t, "statements"), 2
 	path := filepath.Join(banks.Folder, "statements.toml")
@@ -531,7 +532,7 @@ func TestStatementsOfABank(t *testing.T) {
 			fill(30)
 			c.connect(banks.uuid("statements"))
 			c.matchesBooks("statements", total)
-			for _, more := range []int{150, 5} { // the bank sends 150 as a download, and 5 as a page
+			for _, more := range []int{150, 5} { // 150 more do not fit on a page, so a list in JSON becomes a download
 				before := c.transactions()
 				fill(more)
 				c.sync("true")

@@ -79,7 +79,8 @@ func (p *Program) Strict() *Program {
 	return &twin
 }
 
-// Continue takes over the recorded health of former, an earlier Program for the same program.
+// Continue takes over the recorded health of the argument `former`, an earlier Program for the same
+// connector program.
 func (p *Program) Continue(former *Program) { p.circuit = former.circuit }
 
 // Address returns the address of the program.

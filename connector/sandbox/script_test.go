@@ -62,8 +62,8 @@ func TestReadStep(t *testing.T) {
 	}
 }
 
-// TestTablesAreWritten checks that every script in a table is valid, and that every error code has
-// an amount.
+// TestTablesAreWritten checks that every script in a table is valid, and that there is an amount
+// with which a payment fails with each error code.
 func TestTablesAreWritten(t *testing.T) {
 	scripts := []string{unsaid}
 	for _, u := range useCases {

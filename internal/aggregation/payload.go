@@ -16,8 +16,8 @@ import (
 // payloadPage is the number of rows that are read at a time for a body.
 const payloadPage = 500
 
-// The body of an event is written page by page, from stored data, after the change. The first read
-// of a long history therefore needs little memory.
+// The service writes the body of an event page by page, from rows that it stored before. The first
+// read of a long history therefore needs little memory.
 
 // changed returns an account's changed transactions, for an event body.
 func (r *reporter) changed(ctx context.Context, w *payloadWriter, a bankstore.StoredAccount) wire.Each[wire.Transaction] {
@@ -170,8 +170,8 @@ func (r *reporter) owned(ctx context.Context, accounts []*syncedAccount) (store.
 	}))
 }
 
-// report contains the accounts and subscriptions in a run's final events. A shared account or
-// subscription is included when it was read, has changed, or was marked as deleted in the run.
+// report contains the accounts and subscriptions in a run's final events. It includes those that
+// are not disabled, and that were read, have changed, or were marked as deleted in the run.
 type report struct {
 	accounts      []bankstore.StoredAccount
 	subscriptions []bankstore.StoredSubscription

@@ -253,8 +253,8 @@ func TestCorrectionsAndOrigins(t *testing.T) {
 	})
 }
 
-// With a mapping, the service reads a CSV file with column names that it does not know. The
-// connection stores the mapping for later files.
+// TestCSVFiles: with a mapping, the service reads a CSV file with column names that it does not
+// know. The connection stores the mapping for later files.
 func TestCSVFiles(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		connection := s.fileConnection(t)

@@ -61,7 +61,8 @@ func (r Reader) Files(ctx context.Context, domain passerelle.DomainID, user pass
 		int64(domain), int64(user), int64(after), limit)
 }
 
-// WithoutRow returns the files that have no row. Only a restored database lacks the rows of files.
+// WithoutRow returns those of the files that have no row in the database. This happens only after
+// the restore of a backup that is older than the files.
 func (r Reader) WithoutRow(ctx context.Context, files []passerelle.FileID) ([]passerelle.FileID, error) {
 	var c database.Clauses
 	known := map[passerelle.FileID]bool{}
@@ -267,7 +268,7 @@ func (tx Tx) ResumeFiles(c Connection) {
 }
 
 // FileOrigin is the origin of a file: a document of a subscription, or an attachment of a
-// transaction. It contains the institution's keys of these objects.
+// transaction. Name contains the names by which the institution identifies these objects.
 type FileOrigin struct {
 	User       passerelle.UserID
 	Connection passerelle.ConnectionID

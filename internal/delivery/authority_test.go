@@ -106,7 +106,7 @@ func TestUserTokens(t *testing.T) {
 				_, err := r.Register(t.Context(), r.domain, registration)
 				must(t, err)
 				r.emitFor(7, 1)
-				r.emitFor(7, 2) // has the same user, so it must have the same token
+				r.emitFor(7, 2) // the same user, so the request must have the same token
 				r.run(2, 0)
 				in.want(t, test.want, test.want)
 				for id := range passerelle.DeliveryID(2) {

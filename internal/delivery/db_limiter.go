@@ -12,8 +12,8 @@ func dbLimit() int { return max(1, runtime.GOMAXPROCS(0)/2) }
 
 // dbLimiter limits the database access of failing webhooks. A hundred runs of the flusher can
 // become due at the same time. Without the limit, they would delay the deliveries of healthy
-// webhooks. The channel room has dbLimit places. Each call of limitDB for a failing webhook takes
-// one place. A session has no place while it waits for a request in flight.
+// webhooks. The channel `room` has dbLimit places. Each call of limitDB for a failing webhook takes
+// one place. Requests in flight take no place.
 type dbLimiter struct {
 	once sync.Once
 	room chan struct{}

@@ -232,8 +232,9 @@ func (d *Delivery) check(ctx context.Context, domain passerelle.Domain, c Webhoo
 const noApplication = "no application of that id"
 
 // application returns the application of a webhook. For zero, it returns the only application of
-// the domain, or zero when the domain has no application or several. The webhook keeps this
-// result, so requests never contain user tokens of an application that is created later.
+// the domain, or zero when the domain has no application or several. The webhook keeps this result
+// until its application is changed or deleted, so a new application does not add its user tokens to
+// requests.
 func (d *Delivery) application(ctx context.Context, domain passerelle.Domain, named passerelle.ClientID) (passerelle.ClientID, error) {
 	if named != 0 {
 		_, err := d.DB.Client(ctx, domain.ID, named)

@@ -36,7 +36,8 @@ func (r *fixture) webhooksWithFirstTries() []passerelle.WebhookID {
 }
 
 // TestFailuresAreCountedAcrossSessions sends ten events, each in a separate session. Each request
-// fails, and the webhook stops. The webhook must send again when its receiver accepts a request.
+// fails, and the webhook stops. When the receiver accepts a request of the flusher, the webhook
+// must send new events again.
 func TestFailuresAreCountedAcrossSessions(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)

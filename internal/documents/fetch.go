@@ -29,7 +29,7 @@ const (
 	maxFile = 64 << 20
 	// firstFetch is the pause after the first failure. Each further pause is twice as long.
 	// maxFetches failures take about a day and a half. After these failures, the service fetches
-	// the file only on request.
+	// the file only on request, or when the institution changes its document.
 	firstFetch = time.Minute
 	maxFetches = 12
 )
@@ -102,8 +102,8 @@ func (f *Documents) fetch(ctx context.Context, d passerelle.Domain, l bankstore.
 	return err
 }
 
-// pauseAfter returns the pause after a number of failures. It returns zero when the service fetches
-// the file only on request.
+// pauseAfter returns the pause after a number of failures. It returns zero when no further fetch is
+// planned.
 func pauseAfter(failures int64, err error) time.Duration {
 	if failures >= maxFetches || errors.Is(err, errLarge) || errors.Is(err, errWithheld) || errors.Is(err, errGone) {
 		return 0

@@ -37,11 +37,11 @@ type Caller struct {
 	Location *time.Location
 	// Strict is set when the request has "Prefer: handling=strict". Unknown names are then errors.
 	Strict bool
-	// Execution belongs to the request's idempotency key. If Route.Creates is empty, an endpoint
-	// that creates an object passes Execution to store.Tx.Executed or store.Tx.Answered, in the
-	// transaction that creates the object. Made is the id of an object that an earlier execution
-	// with this key has created, or zero. When Made is not zero, the endpoint shows that object and
-	// creates nothing.
+	// Execution belongs to the request's idempotency key. An endpoint that creates objects usually
+	// names them in Route.Creates. If it does not, it must pass Execution to store.Tx.Executed or
+	// store.Tx.Answered, in the transaction that creates the object. Made is the id of an object that
+	// an earlier execution with this key has created, or zero. When Made is not zero, the endpoint
+	// shows that object and creates nothing.
 	Execution store.Execution
 	Made      int64
 	// render converts the endpoint's output to a response. The method Answer stores a response in

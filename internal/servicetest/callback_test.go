@@ -161,7 +161,8 @@ func (p *payerStory) pays() {
 }
 
 var (
-	// The redirected payer brings the final state to the client, so the service sends no webhook.
+	// The redirected payer brings the final state to the client, so the service sends no webhook
+	// request.
 	brought = func(p *payerStory) {
 		p.pays()
 		p.deliveredStates()

@@ -266,9 +266,9 @@ func orders(limit int, stop <-chan struct{}, simulated func() bool) <-chan *orde
 
 func always() bool { return true }
 
-// payAll completes all orders. An order is late if it does not end within a second, because the
-// test has killed a process. payAll completes late orders after all others, so that the clients
-// begin new orders before the next kill.
+// payAll completes all orders. An order is late if it does not end within a second, for example
+// after the test has killed a process. payAll completes late orders after all others, so that the
+// clients begin new orders before the next kill.
 func (d *driver) payAll(clients int, orders <-chan *order) {
 	later := d.payEach(clients, orders, time.Second)
 	left := make(chan *order, len(later))

@@ -126,7 +126,7 @@ func EachPending[Row any](ctx context.Context, passes int, list func(skip int) (
 }
 
 // ErasuresDue lists at most `limit` deleted users with an erasure that is due at the instant
-// realNow. It leaves out the first `skip` users.
+// realNow, in real time. It leaves out the first `skip` users.
 func (r *Reader) ErasuresDue(ctx context.Context, domain passerelle.DomainID, realNow time.Time, skip, limit int) ([]Erasure, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Erasure, error) {
 		var (

@@ -142,7 +142,7 @@ func TestOutboxIsBounded(t *testing.T) {
 				tx.Unit().Exec(`UPDATE sequence SET next = (SELECT max(id) + 1000 FROM mail) WHERE name = 'mail'`)
 				return nil
 			})
-			s.write(func(tx *store.Tx) error { _, err := tx.Unit().NewIDs("mail", 10_000); return err }) // skips the ids that this process has reserved, because the inserted mails have greater ids
+			s.write(func(tx *store.Tx) error { _, err := tx.Unit().NewIDs("mail", 10_000); return err }) // the ids that this process still has in reserve are less than those of the inserted mails, so NewIDs must use them up
 		}
 		has := func(m store.Mail) bool { return s.count(`SELECT count(*) FROM mail WHERE id = $1`, m.ID) == 1 }
 		fill(store.MaxMails - 3)

@@ -10,8 +10,8 @@ import (
 )
 
 // sealedColumn is a column of sealed values. key is the column that identifies the row. A value can
-// be decrypted only with the column name that was used to encrypt it. The field `column`
-// contains that name when it differs from the field `name`.
+// be decrypted only with the name of the column for which it was encrypted. If this is another
+// column, the field `column` contains its name.
 type sealedColumn struct {
 	table, name, key string
 	column           string

@@ -17,8 +17,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// notSealed lists the binary columns without encrypted values, with their content. A new binary
-// column must be added here or to sealedColumns.
+// notSealed lists the binary columns whose values are not encrypted, each with a description. A new
+// binary column must be added here or to sealedColumns.
 var notSealed = map[string]string{
 	"audit.hash":                 "a hash of the entry",
 	"audit.previous":             "a hash of the entry before",
@@ -67,7 +67,8 @@ func (s fixture) schema() map[string]map[string]string {
 
 func isBytes(kind string) bool { return kind == "blob" || kind == "bytea" }
 
-// words contains values that some columns need in a row with an encrypted value.
+// words contains the values for columns in which the schema permits only some words. The function
+// fill inserts them beside encrypted values.
 var words = map[string]string{"only_row": "1", "type": "'oauth'", "kind": "'initiation'", "act": "'order'"}
 
 // fill returns a statement that inserts a row into a table.

@@ -41,8 +41,8 @@ func (u usualTimes) text(bank string) string {
 }
 
 // openConcerns returns a problem for each bank whose oldest validating payment has waited too long.
-// It does the same for pending payments. If there are too many problems for a state, one problem
-// counts the other banks.
+// It does the same for pending payments. If there are too many problems for a state, the last
+// problem is the number of further banks.
 func (h *handler) openConcerns(pc *page.Context) ([]concern, error) {
 	var all []concern
 	for _, state := range []payment.State{payment.Validating, payment.Pending} {

@@ -86,9 +86,9 @@ func find(routes []Route, r *http.Request) (Route, []int64, error) {
 	return Route{}, nil, err
 }
 
-// pageAbove returns the address of the nearest page above an address that accepts only forms. After
-// a refused form, a person can open such an address with GET from the address bar. pageAbove
-// returns an empty text when there is no page.
+// pageAbove returns the address of the nearest page above another address, or an empty text when
+// there is no such page. The other address accepts only forms. It is in the address bar after a
+// refused form, and a person may load it from there with GET.
 func pageAbove(routes []Route, address string) string {
 	isPage := func(one Route) bool {
 		_, matches := numbersOf(one.Pattern, address)
