@@ -132,10 +132,10 @@ func (p *Handle) Close() error {
 // Dialect returns the SQL dialect of the database.
 func (r *Querier) Dialect() *Dialect { return r.engine.words() }
 
-// After Observe, the handle calls fn with the statements of each query and unit before it executes
-// them. It leaves out queries for whole tables. An error from fn becomes the error of the query or
-// unit. Tests use Observe to measure and plan statements. Call it while nothing else uses the
-// database.
+// Observe sets a function that the handle calls with the statements of each query and unit, before
+// it executes them. It leaves out queries for whole tables. An error from fn becomes the error of
+// the query or unit. Tests use Observe to measure and plan statements. Call it while nothing else
+// uses the database.
 func (p *Handle) Observe(fn func(ctx context.Context, statements []Statement) error) { p.observer = fn }
 
 // observe reports a query to the observer.
