@@ -73,9 +73,11 @@ const (
 )
 
 // earlier selects the pending deliveries of the webhook and subject of d that come before d. Only the
-// index delivery_order contains the two expressions about p, and no other statement uses them.
-// Otherwise PostgreSQL might choose another index of pending deliveries, and read it completely for
-// each delivery, when its statistics are from a time with few pending deliveries.
+// index delivery_earlier contains both expressions about p. Without them, PostgreSQL might read all
+// pending deliveries of the webhook in another index, for each d, when its statistics are from a
+// time with few pending deliveries. For the same reason, all other statements must write
+// COALESCE(delivered, dropped), in this order. Databases then do not choose delivery_earlier for
+// these statements.
 const earlier = `SELECT p.id FROM delivery p WHERE p.webhook_id + 0 = d.webhook_id + 0 AND COALESCE(p.dropped, p.delivered) IS NULL
 		AND p.subject = d.subject AND p.subject_id = d.subject_id AND p.version <= d.version AND (p.version < d.version OR p.id < d.id)`
 

@@ -72,7 +72,7 @@ var invariants = []Invariant{
 		broken: `SELECT 'delivery ' || d.id FROM delivery d
 			JOIN (SELECT webhook_id, subject_id, MAX(version) AS version FROM delivery
 				WHERE domain_id = $1 AND subject = 'payment' AND delivered IS NOT NULL GROUP BY webhook_id, subject_id) heard
-			ON heard.webhook_id = d.webhook_id AND heard.subject_id = d.subject_id AND heard.version > d.version
+			ON heard.webhook_id = +d.webhook_id AND heard.subject_id = d.subject_id AND heard.version > d.version
 			WHERE d.domain_id = $1 AND d.subject = 'payment' AND d.delivered IS NULL AND d.dropped IS NULL`,
 	},
 	{

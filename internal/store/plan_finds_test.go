@@ -30,10 +30,14 @@ func TestTheCheckOfPlansFinds(t *testing.T) {
 		{name: "retention", on: sqlite, statement: `DELETE FROM event WHERE domain_id = $1 AND id IN ($2` + strings.Repeat(`, $2`, 99) + `)`},
 		{
 			name: "earlier deliveries for each delivery", on: postgres,
-			before: `CREATE INDEX delivery_newest ON delivery (webhook_id, (CASE WHEN attempts > 0 THEN 1 ELSE 0 END), id) WHERE delivered IS NULL AND dropped IS NULL`,
 			statement: `SELECT d.id FROM delivery d WHERE d.domain_id = $1 AND d.webhook_id = $2 AND d.id > $3 AND (SELECT p.id FROM delivery p
 				WHERE p.webhook_id = d.webhook_id AND p.delivered IS NULL AND p.dropped IS NULL AND p.subject = d.subject AND p.subject_id = d.subject_id AND p.version < d.version
 				ORDER BY p.version LIMIT 1) IS NULL ORDER BY d.id LIMIT 64`,
+		},
+		{
+			name: "pending deliveries of a webhook by the expressions of delivery_earlier", on: postgres,
+			statement: `SELECT (SELECT n.id FROM event e CROSS JOIN delivery n WHERE e.domain_id = x.domain_id AND e.version > x.version AND n.event_id = e.id
+				AND n.webhook_id + 0 = x.webhook_id AND COALESCE(n.dropped, n.delivered) IS NULL ORDER BY e.version LIMIT 1) FROM delivery x WHERE x.id IN ($1, $2)`,
 		},
 		{name: "the keys of a user", on: sqlite, statement: `SELECT i.id FROM token t JOIN idempotency i ON i.domain_id = t.domain_id AND i.token_id = t.id WHERE t.domain_id = $1 AND t.user_id = $2`},
 	}

@@ -427,6 +427,7 @@ constraint delivery.delivery_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES d
 constraint delivery.delivery_event_id_fkey FOREIGN KEY (event_id) REFERENCES event(id)
 constraint delivery.delivery_pkey PRIMARY KEY (id)
 constraint delivery.delivery_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES webhook(id)
+CREATE INDEX delivery_earlier ON delivery USING btree (((webhook_id + 0)), subject, subject_id, version) WHERE (COALESCE(dropped, delivered) IS NULL)
 CREATE INDEX delivery_held_back ON delivery USING btree (domain_id, subject, subject_id, version) WHERE ((delivered IS NULL) AND (dropped IS NULL) AND (not_before > 0))
 CREATE INDEX delivery_held_until ON delivery USING btree (domain_id, not_before, id) WHERE ((delivered IS NULL) AND (dropped IS NULL) AND (not_before > 0))
 CREATE INDEX delivery_in_state ON delivery USING btree (webhook_id, (
@@ -436,7 +437,6 @@ CASE
     ELSE 0
 END), created, id)
 CREATE INDEX delivery_of_event ON delivery USING btree (event_id)
-CREATE INDEX delivery_order ON delivery USING btree (((webhook_id + 0)), subject, subject_id, version) WHERE (COALESCE(dropped, delivered) IS NULL)
 CREATE INDEX delivery_over ON delivery USING btree (domain_id, created, id) WHERE ((delivered IS NOT NULL) OR (dropped IS NOT NULL))
 CREATE UNIQUE INDEX delivery_pkey ON delivery USING btree (id)
 CREATE INDEX delivery_waiting ON delivery USING btree (webhook_id, (
