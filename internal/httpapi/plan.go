@@ -155,9 +155,19 @@ func (p *plan) embed(f reflect.StructField, index []int) {
 		}
 		p.settlers = append(p.settlers, settlement{index: index, tag: f.Tag})
 	}
-	if about, reported := reflect.New(f.Type).Interface().(describer); reported {
+	if about, reported := reflect.New(f.Type).Interface().(describer); reported && !inherits[describer](f.Type) {
 		p.query.list[len(p.query.list)-1].rules.doc += about.describe(f.Tag)
 	}
+}
+
+// inherits reports whether a struct has the methods of an interface from an embedded struct.
+func inherits[methods any](of reflect.Type) bool {
+	for i := range of.NumField() {
+		if f := of.Field(i); f.Anonymous && reflect.PointerTo(f.Type).Implements(reflect.TypeFor[methods]()) {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *plan) declare(in reflect.Type, f reflect.StructField, index []int) {
