@@ -40,6 +40,7 @@ func TestTriggerScenarios(t *testing.T) {
 		{name: "a user that does not exist", status: 400, ask: trigger(`{"event":"ACCOUNT_FOUND","id_user":987654321}`)},
 		{name: "a connection without a number", status: 400, ask: trigger(`{"event":"ACCOUNT_FOUND","id_connection":0}`)},
 		{name: "data that is no object", status: 400, ask: trigger(`{"event":"ACCOUNT_FOUND","data":[]}`)},
+		{name: "data with the id of a delivery", status: 400, ask: trigger(`{"event":"ACCOUNT_FOUND","data":{"x":1,"id_webhook_data":5}}`)},
 		{name: "in a live domain", status: 404, ask: ask{domain: "live", method: "POST", path: "/sandbox/events", token: "config", body: `{"event":"ACCOUNT_FOUND"}`}},
 	})
 }

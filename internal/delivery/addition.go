@@ -25,9 +25,6 @@ const (
 	maxAdditionKey = 255
 )
 
-// deliveryMember is the member of each JSON payload that contains the delivery's id.
-const deliveryMember = "id_webhook_data"
-
 // AddToData adds a member to the payloads of a webhook. The value of the member is the text that is
 // stored under the key for the event's user. Without such a text or without a user, the value is
 // null. The addition replaces an earlier addition of the same member. AddToData fails with Invalid
@@ -69,7 +66,7 @@ func checkAddition(member, key string) error {
 	switch {
 	case member == "" || len(member) > maxAddition || strings.Trim(member, characters) != "":
 		return passerelle.InvalidField("key", "must be 1 to %d letters, digits, -, _ and .", maxAddition)
-	case member == deliveryMember || slices.Contains(webhook.Members(), member):
+	case member == webhook.DeliveryMember || slices.Contains(webhook.Members(), member):
 		return passerelle.InvalidField("key", "%s is a member that payloads already have; choose another name", member)
 	}
 	return passerelle.CheckLine("value", key, maxAdditionKey)

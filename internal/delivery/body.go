@@ -11,6 +11,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/store"
+	"passerelle/webhook"
 )
 
 // body is the body of a request. It can be read several times: for the signature, and each time
@@ -68,7 +69,7 @@ func withID(body []byte, id passerelle.DeliveryID, added []byte) []byte {
 		return nil
 	}
 	rest := bytes.TrimLeft(body[1:], " \t\r\n")
-	const opening = `{"` + deliveryMember + `":`
+	const opening = `{"` + webhook.DeliveryMember + `":`
 	out := append(make([]byte, 0, len(opening)+len("-9223372036854775808,")+len(added)+len(rest)), opening...)
 	out = strconv.AppendInt(out, int64(id), 10)
 	if len(added) > 0 {

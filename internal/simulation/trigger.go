@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -51,9 +52,13 @@ func (l *Simulation) instant(d passerelle.Domain) time.Time {
 // after earlier test events about the same subject. Trigger fails with Invalid for USER_CREATED,
 // USER_DELETED and the events of payments, which only real users and payments cause. The error says
 // what to do instead. Trigger also fails with Invalid for an unknown event, for a user who does not
-// exist, and for data that cannot be converted to a required statement.
+// exist, for data with the member webhook.DeliveryMember, and for data that cannot be converted to a
+// required statement.
 func (l *Simulation) Trigger(ctx context.Context, d passerelle.Domain, t TestEvent) (Triggered, error) {
 	entry, err := triggerable(t.Event)
+	if err == nil {
+		err = checkData(t.Data)
+	}
 	if err != nil {
 		return Triggered{}, err
 	}
@@ -105,6 +110,22 @@ func triggerable(name string) (webhook.Entry, error) {
 		return entry, passerelle.InvalidField("event", "must be one of %s", strings.Join(triggerableNames(), ", "))
 	}
 	return entry, nil
+}
+
+// checkData refuses data with the member that the service adds to each body. Receivers would see the
+// member twice.
+func checkData(data []byte) error {
+	var members map[string]json.RawMessage
+	if data == nil {
+		return nil
+	}
+	if err := json.Unmarshal(data, &members); err != nil {
+		return passerelle.InvalidField("data", "must be a JSON object")
+	}
+	if _, has := members[webhook.DeliveryMember]; has {
+		return passerelle.InvalidField("data", "must not have the member %s, which the service adds to each payload", webhook.DeliveryMember)
+	}
+	return nil
 }
 
 func triggerableNames() []string {
