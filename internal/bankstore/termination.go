@@ -89,7 +89,8 @@ func (tx Tx) SaveTermination(t Termination, memory []byte) error {
 	if err != nil {
 		return err
 	}
-	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET memory = $1 WHERE +domain_id = $2 AND id = $3 AND failures = $4 AND terminate IS NOT NULL AND deleted IS NOT NULL`,
+	// With terminate IS NOT NULL, PostgreSQL might search the index of all terminations.
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET memory = $1 WHERE +domain_id = $2 AND id = $3 AND failures = $4 AND COALESCE(terminate, -1) >= 0 AND deleted IS NOT NULL`,
 		sealed, int64(t.Domain), int64(t.Connection), t.Tries+1)
 	return nil
 }

@@ -182,6 +182,7 @@ func (tx Tx) Chain(end AuditEnd, links []AuditLink, holder string, lease time.Du
 		ON CONFLICT (chain) DO UPDATE SET number = excluded.number, hash = excluded.hash WHERE audit_end.number = $4`,
 		int64(end.Chain), last.Number, last.Hash, end.Number)
 	for _, l := range links {
-		tx.unit.ExecOne(store.ErrConflict, `UPDATE audit SET number = $1, previous = $2, hash = $3 WHERE id = $4 AND number IS NULL`, l.Number, l.Previous, l.Hash, l.ID)
+		// With number IS NULL, PostgreSQL might search the index of all acts that wait for a number.
+		tx.unit.ExecOne(store.ErrConflict, `UPDATE audit SET number = $1, previous = $2, hash = $3 WHERE id = $4 AND COALESCE(number, 0) = 0`, l.Number, l.Previous, l.Hash, l.ID)
 	}
 }

@@ -101,5 +101,6 @@ func (tx Tx) RevokeSessions(operator store.OperatorID, but int64, now time.Time)
 
 // RaiseSession records that the operator of a session entered a second factor.
 func (tx Tx) RaiseSession(id int64) {
-	tx.unit.ExecOne(store.ErrConflict, `UPDATE console_session SET stage = 'double' WHERE id = $1 AND revoked IS NULL`, id)
+	// With revoked IS NULL, PostgreSQL might search the index of all valid sessions.
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE console_session SET stage = 'double' WHERE id = $1 AND COALESCE(revoked, 0) = 0`, id)
 }

@@ -72,10 +72,10 @@ const (
 	AND (` + earlier + ` ORDER BY p.version LIMIT 1) IS NULL`
 )
 
-// earlier selects the pending deliveries of the webhook and subject of d that come before d. Only the
-// index delivery_earlier contains both expressions about p. Without them, PostgreSQL might read all
-// pending deliveries of the webhook in another index, for each d, when its statistics are from a
-// time with few pending deliveries. For the same reason, all other statements must write
+// earlier selects the pending deliveries of the webhook and subject of d that come before d. Only
+// the index delivery_earlier contains both expressions about p. Without them, PostgreSQL might read
+// all pending deliveries of the webhook in another index, for each d, when its statistics are from
+// a time with few pending deliveries. Other statements that use COALESCE must write
 // COALESCE(delivered, dropped), in this order. Databases then do not choose delivery_earlier for
 // these statements.
 const earlier = `SELECT p.id FROM delivery p WHERE p.webhook_id + 0 = d.webhook_id + 0 AND COALESCE(p.dropped, p.delivered) IS NULL

@@ -64,11 +64,9 @@ func (s step) grows() bool {
 	return len(s.bounds) == 0 || len(s.bounds) == 1 && (isColumn(s.bounds[0], "domain_id") || s.repeated && isColumn(s.bounds[0], "webhook_id"))
 }
 
-// isColumn reports whether the bound is the column, or an expression with the values of the column,
-// such as COALESCE(domain_id, 0).
-func isColumn(bound, column string) bool {
-	return finds(`^\W*(COALESCE\()?`+column+`(\W|$)`, bound)
-}
+// isColumn reports whether the bound is the column, or on PostgreSQL an expression with the values
+// of the column, such as webhook_id + 0.
+func isColumn(bound, column string) bool { return finds(`^\W*`+column+`(\W|$)`, bound) }
 
 func isGranted(sql string, s step) bool {
 	for _, one := range granted {
@@ -223,7 +221,7 @@ var inOrder = []string{"Nested Loop", "LockRows", "Subquery Scan", "Append", "Me
 
 func (p *planned) walk(n node, limited, repeated bool, steps []step) []step {
 	subquery := n.Parent == "SubPlan"
-	limited, repeated = limited && !subquery, repeated || subquery
+	limited, repeated = limited && !subquery && n.Parent != "InitPlan", repeated || subquery
 	if n.Table != "" && n.Type != "ModifyTable" && n.Type != "Bitmap Heap Scan" {
 		steps = append(steps, step{
 			table: n.Table, index: n.Index, bounds: p.bounds(n.Index, n.Cond), page: limited && n.Filter == "" && n.Index != "", repeated: repeated,
@@ -497,15 +495,16 @@ func (p *planned) forgetStatistics() {
 }
 
 // pretendFew changes PostgreSQL's statistics as if few rows had waited when they were taken.
-// PostgreSQL then expects that reading an index of waiting rows completely costs nothing, for example
-// the index of pending deliveries. It changes the columns that say, by being NULL or not, whether a
-// row waits. The columns in kept do not say this.
+// PostgreSQL then expects that reading an index of waiting rows completely costs almost nothing,
+// for example the index of pending deliveries. It changes each column whose being NULL or not is a
+// condition of a partial index, except the columns in kept, which rarely change. If indexes have
+// both conditions, few rows have NULL.
 func (p *planned) pretendFew() {
 	p.t.Helper()
 	const (
 		partial = `SELECT x.indrelid, pg_get_expr(x.indpred, x.indrelid) AS condition FROM pg_index x JOIN pg_class t ON t.oid = x.indrelid
 			WHERE t.relnamespace = current_schema()::regnamespace AND x.indpred IS NOT NULL`
-		kept = `'deleted', 'user_id', 'file_id', 'payer_identification', 'connector_uuid'`
+		kept = `'deleted', 'user_id', 'account_id', 'subscription_id', 'file_id', 'payer_identification', 'connector_uuid'`
 	)
 	for _, few := range [][2]string{{" IS NOT NULL", "1"}, {" IS NULL", "0"}} {
 		p.do(`UPDATE pg_statistic s SET stanullfrac = ` + few[1] + ` FROM pg_attribute a, (` + partial + `) i

@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestTheCheckOfPlansFinds plans statements that earlier versions of the program executed. Their
-// cost grows with a table. TestEveryStatement would report each of them.
+// TestTheCheckOfPlansFinds plans statements like those that earlier versions of the program
+// executed. Their cost grows with a table. TestEveryStatement would report each of them.
 func TestTheCheckOfPlansFinds(t *testing.T) {
 	const both, sqlite, postgres = "", "sqlite", "postgres"
 	cases := []struct {

@@ -437,6 +437,7 @@ CASE
     ELSE 0
 END), created, id)
 CREATE INDEX delivery_of_event ON delivery USING btree (event_id)
+CREATE INDEX delivery_order ON delivery USING btree (webhook_id, subject, subject_id, version) WHERE ((delivered IS NULL) AND (dropped IS NULL))
 CREATE INDEX delivery_over ON delivery USING btree (domain_id, created, id) WHERE ((delivered IS NOT NULL) OR (dropped IS NOT NULL))
 CREATE UNIQUE INDEX delivery_pkey ON delivery USING btree (id)
 CREATE INDEX delivery_waiting ON delivery USING btree (webhook_id, (

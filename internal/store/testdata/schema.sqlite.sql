@@ -398,6 +398,7 @@ CREATE INDEX delivery_held_until ON delivery (domain_id, not_before, id) WHERE d
 CREATE INDEX delivery_in_state ON delivery
   (webhook_id, (CASE WHEN delivered IS NOT NULL THEN 2 WHEN dropped IS NOT NULL THEN 1 ELSE 0 END), created, id);
 CREATE INDEX delivery_of_event ON delivery (event_id);
+CREATE INDEX delivery_order ON delivery (webhook_id, subject, subject_id, version) WHERE delivered IS NULL AND dropped IS NULL;
 CREATE INDEX delivery_over ON delivery (domain_id, created, id) WHERE delivered IS NOT NULL OR dropped IS NOT NULL;
 CREATE INDEX delivery_waiting ON delivery (webhook_id, (CASE WHEN attempts > 0 THEN 1 ELSE 0 END), id)
   WHERE delivered IS NULL AND dropped IS NULL;
