@@ -172,7 +172,7 @@ Test banks run as a second program. The service reaches them over mutual TLS:
 
   bank files     {folder}
   their pages    {pages} (with the apps in which customers approve)
-  steering       {control}/banks
+  their control  {control}/banks
 
 In the webview, choose "{title}" to pay there.
 `

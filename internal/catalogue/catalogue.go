@@ -225,7 +225,7 @@ The field ` + "`login`" + ` controls connections to the test connector and to th
 word selects the behaviour, as in ` + "`otp`" + ` or ` + "`otp-anna`" + `. The rest selects the data. The same login always has the same data.
 Every password except ` + "`" + customers.Password + "`" + ` is wrong.
 
-| Login begins with | Behaviour |
+| First word of the login | Behaviour |
 |---|---|
 `
 
