@@ -29,7 +29,7 @@ func TestTheCheckOfPlansFinds(t *testing.T) {
 		{name: "what waits for the payer's return", on: sqlite, statement: `UPDATE delivery SET dropped = $1 WHERE domain_id = $2 AND subject = $3 AND subject_id = $4 AND version <= $5 AND delivered IS NULL AND dropped IS NULL AND not_before > $1`},
 		{name: "retention", on: sqlite, statement: `DELETE FROM event WHERE domain_id = $1 AND id IN ($2` + strings.Repeat(`, $2`, 99) + `)`},
 		{
-			name: "earlier deliveries for each delivery", on: postgres,
+			name: "earlier deliveries for each delivery", on: postgres, before: `DROP INDEX delivery_order`,
 			statement: `SELECT d.id FROM delivery d WHERE d.domain_id = $1 AND d.webhook_id = $2 AND d.id > $3 AND (SELECT p.id FROM delivery p
 				WHERE p.webhook_id = d.webhook_id AND p.delivered IS NULL AND p.dropped IS NULL AND p.subject = d.subject AND p.subject_id = d.subject_id AND p.version < d.version
 				ORDER BY p.version LIMIT 1) IS NULL ORDER BY d.id LIMIT 64`,
