@@ -488,6 +488,10 @@ func (p *planned) forgetStatistics() {
 		for _, text := range []string{`ANALYZE`, `DELETE FROM sqlite_stat1`, `DELETE FROM sqlite_stat4`, `ANALYZE sqlite_schema`} {
 			p.do(text)
 		}
+		// The open connection still knows the sizes of tables. Without statistics, SQLite expects a
+		// million rows in each table. The next statement opens another connection.
+		p.pool.SetMaxIdleConns(0)
+		p.pool.SetMaxIdleConns(1)
 		return
 	}
 	p.do(`DELETE FROM pg_statistic WHERE starelid IN (SELECT oid FROM pg_class WHERE relnamespace = current_schema()::regnamespace)`)

@@ -101,7 +101,7 @@ func (r *Reader) Webhook(ctx context.Context, domain passerelle.DomainID, id pas
 const freeFirst = `CASE WHEN lease_until < {now} THEN 0 ELSE 1 END`
 
 // waits is the condition that an earlier delivery of the same webhook and subject is held back. It
-// is a scalar subquery that reads only one row, because PostgreSQL would turn EXISTS into a join.
+// is a scalar subquery with at most one row, because PostgreSQL would turn EXISTS into a join.
 // Without statistics, the join would read the whole backlog.
 const waits = `(` + earlier + ` AND p.not_before > 0 ORDER BY p.version LIMIT 1) IS NOT NULL`
 
