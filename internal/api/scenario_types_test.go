@@ -402,6 +402,7 @@ type refuser struct {
 	*fixture
 	before     record
 	digest     string
+	call       string // the call of the last request
 	paths      map[string]string
 	credential map[string]string
 }
@@ -447,6 +448,10 @@ func (r *refuser) refused(t *testing.T, call string, a ask, code, message string
 	t.Helper()
 	words := strings.Fields(call)
 	method, path := words[0], words[1]
+	if call != r.call {
+		r.untouched(t, r.before) // once for each call, because the count takes longer than a request
+		r.call = call
+	}
 	for _, spelling := range longestFirst(r.paths) {
 		path = strings.ReplaceAll(path, spelling, r.paths[spelling])
 	}
@@ -464,7 +469,6 @@ func (r *refuser) refused(t *testing.T, call string, a ask, code, message string
 	if got.status != want || gotCode != code || !strings.Contains(gotMessage, message) {
 		t.Errorf("%s %.300s: %d %s, want %d %s with %q", call, a.path+" "+a.body, got.status, got.body, want, code, message)
 	}
-	r.untouched(t, r.before)
 }
 
 func longestFirst(m map[string]string) []string {
