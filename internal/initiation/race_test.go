@@ -228,7 +228,7 @@ func TestAnswerOverAChange(t *testing.T) {
 		change := func() {
 			p := w.stored(1)
 			p.WebviewURL = "https://shop.test/changed"
-			must(t, w.db.Write(context.Background(), func(tx *store.Tx) error { return tx.UpdatePayment(p, nil, nil) }))
+			must(t, w.db.Write(context.Background(), func(tx *store.Tx) error { return tx.UpdateChoice(p, nil) }))
 		}
 		id := w.create(1)
 		w.line.breaks(meanwhile(change), nil)

@@ -76,7 +76,7 @@ func decodeDevice(encoded []byte) (connector.Device, error) {
 func (i *Initiation) begin(ctx context.Context, p *payment.Payment, a *store.Attempt, check *time.Time, record addition) error {
 	err := i.DB.Write(ctx, func(tx *store.Tx) error {
 		i.name(tx, p)
-		if err := tx.UpdatePayment(p, nil, check); err != nil {
+		if err := tx.UpdateChoice(p, check); err != nil {
 			return err
 		}
 		if err := tx.OpenAttempt(a, i.lease()); err != nil {

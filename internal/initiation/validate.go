@@ -224,7 +224,7 @@ func (i *Initiation) keep(ctx context.Context, p *payment.Payment, fields map[st
 	p.Source = 0 // the payment has not used a source yet
 	err := i.DB.Write(ctx, func(tx *store.Tx) error {
 		i.name(tx, p)
-		if err := tx.UpdatePayment(p, nil, nil); err != nil {
+		if err := tx.UpdateChoice(p, nil); err != nil {
 			return err
 		}
 		return tx.SetFieldValues(p.Domain, p.ID, fields)

@@ -110,13 +110,13 @@ func TestAccountNumbersAreSealed(t *testing.T) {
 			t.Errorf("found in another domain (-want +got):\n%s", diff)
 		}
 		p.Payer = &passerelle.Account{Scheme: passerelle.IBAN, Identification: otherNumber}
-		s.write(func(tx *store.Tx) error { return tx.UpdatePayment(p, nil, nil) })
+		s.write(func(tx *store.Tx) error { return tx.UpdateChoice(p, nil) })
 		s.same(s.db, p)
 		if n := s.clearNumbers(); n != 0 {
 			t.Errorf("%d rows have clear numbers after a change", n)
 		}
 		p.Payer = nil
-		s.write(func(tx *store.Tx) error { return tx.UpdatePayment(p, nil, nil) })
+		s.write(func(tx *store.Tx) error { return tx.UpdateChoice(p, nil) })
 		s.same(s.db, p)
 		for name, spoilt := range map[string]string{
 			"another value": `UPDATE payment SET beneficiary_numbers = payer_number`, "none": `UPDATE payment SET beneficiary_numbers = NULL`, "no payer's": `UPDATE payment SET payer_number = NULL`,

@@ -59,6 +59,7 @@ func (s fixture) population(n int) []*payment.Payment {
 		p := s.create(s.individual(i), at)
 		if report := reports[i%len(reports)]; report.Status != "" {
 			p.Website = []string{"", "shop.test", "other.test"}[i%3]
+			s.write(func(tx *store.Tx) error { return tx.UpdateChoice(p, nil) })
 			s.report(p, report, at.Add(time.Duration(i%3)*time.Hour))
 		}
 		all = append(all, p)

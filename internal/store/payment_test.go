@@ -86,12 +86,14 @@ func TestChangedPaymentIsReadBack(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(s.everything(), now)
 		p.Mechanism, p.WebviewURL, p.Connector = "webauth", "https://client.example/view?a=b", "0e5e1b0c-0000-4000-8000-000000000002"
-		p.Payer.Label = "another"
+		p.Payer.Label, p.Website, p.TermsVersion, p.Source, p.CancelState = "another", "shop.test", "2", 401, "s"
+		s.write(func(tx *store.Tx) error { return tx.UpdateChoice(p, nil) })
+		wantSame(t, p, s.load(p), nil)
 		for i, report := range reports {
 			s.report(p, report, now.Add(time.Duration(i)*time.Minute))
 			wantSame(t, p, s.load(p), nil)
 		}
-		if p.State != payment.Partial || p.Version != int64(len(reports)+1) {
+		if p.State != payment.Partial || p.Version != int64(len(reports)+2) {
 			t.Errorf("the payment ends %s at version %d", p.State, p.Version)
 		}
 		got, err := s.db.Transitions(t.Context(), s.domain, p.ID)

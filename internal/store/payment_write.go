@@ -150,21 +150,38 @@ func (tx *Tx) insertTransition(p *payment.Payment, t payment.Transition) {
 }
 
 // UpdatePayment stores a changed payment in place of the loaded version, with its transitions and
-// its notes. It then removes the notes from p. Write fails with ErrConflict when another process
-// has changed the payment since it was loaded. The argument `check` is the time of the next request
-// to the bank, in the domain's time. It is nil when no such request is planned.
+// its notes. It then removes the notes from p. It leaves out what [Tx.UpdateChoice] stores: SQLite
+// writes an index anew for each column that a statement names, even if the value stays the same.
+// Write fails with ErrConflict when another process has changed the payment since it was loaded. The
+// argument `check` is the time of the next request to the bank, in the domain's time. It is nil when
+// no such request is planned.
 func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition, check *time.Time) error {
-	after := p.Seq - int64(len(transitions))
 	for _, t := range transitions {
 		tx.insertTransition(p, t)
 		if t.From == payment.Created {
 			tx.forgetEarlyData(p)
 		}
 	}
-	fields, err := encodeFields(p.Fields)
-	if err != nil {
+	set, args := "", []any(nil)
+	if len(transitions) > 0 {
+		set, args = setState, []any{p.Seq, string(p.State)}
+		if transitions[0].From == payment.Created {
+			set, args = setFirstState, append(args, database.OptionalMicros(p.Validated))
+		}
+	}
+	if err := tx.updateColumns(p, check, set, args...); err != nil {
 		return err
 	}
+	tx.updateInstructions(p)
+	tx.insertNotes(p, p.Seq-int64(len(transitions)))
+	return nil
+}
+
+// UpdateChoice stores a payment whose state and instructions have not changed since it was loaded.
+// It also stores what a client or payer chooses before an order is sent: the connector, its source
+// and mechanism, the payer's account, the website, the address of the webview and the accepted
+// terms. Notes, failures and the argument `check` are those of UpdatePayment.
+func (tx *Tx) UpdateChoice(p *payment.Payment, check *time.Time) error {
 	payer := p.Payer
 	if payer == nil {
 		payer = &passerelle.Account{}
@@ -173,23 +190,43 @@ func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition
 	if err != nil {
 		return err
 	}
-	tx.unit.ExecOne(ErrConflict, `UPDATE payment SET version = version + 1, seq = $1, state = $2, state_detail = $3, action = $4, error_code = $5,
-			error_description = $6, fields = $7, validate_uri = $8, connector_uuid = $9, connector_name = `+nameOf("$9")+`, validate_mechanism = $10,
-			validated = $11, webview_url = $12, bank_payment_id = $13, payer_scheme = $14, payer_identification = $15, payer_label = $16,
-			payer_issuer = $17, next_check = $18, check_lease = 0, cancel_code = $19, cancel_redirect_uri = $20, cancel_state = $21, website = $22,
-			terms_version = $23, expires_from = $24, source_id = $25, payer_number = $26
-		WHERE +domain_id = $27 AND id = $28 AND version = $29`,
-		p.Seq, string(p.State), database.OptionalText(p.Detail), database.OptionalText(p.Action), database.OptionalText(p.ErrorCode),
-		database.OptionalText(p.ErrorDescription), fields, database.OptionalText(p.ValidateURI), database.OptionalText(p.Connector), database.OptionalText(p.Mechanism),
-		database.OptionalMicros(p.Validated), database.OptionalText(p.WebviewURL), database.OptionalText(p.BankPaymentID), database.OptionalText(payer.Scheme), number,
-		database.OptionalText(payer.Label), database.OptionalText(payer.Issuer), database.OptionalMicros(check), database.OptionalText(p.CancelCode), database.OptionalText(p.CancelRedirectURI),
-		database.OptionalText(p.CancelState), database.OptionalText(p.Website), database.OptionalText(p.TermsVersion), database.OptionalMicros(p.ExpiresFrom()), database.OptionalID(p.Source), sealed,
-		int64(p.Domain), int64(p.ID), p.Version)
-	p.Version++
-	tx.updateInstructions(p)
-	for _, note := range p.TakeNotes() {
-		tx.insertNote(p, after, note)
+	err = tx.updateColumns(p, check, setChoice,
+		database.OptionalText(p.Connector), database.OptionalText(p.Mechanism), database.OptionalText(p.WebviewURL), database.OptionalText(payer.Scheme), number,
+		database.OptionalText(payer.Label), database.OptionalText(payer.Issuer), sealed, database.OptionalText(p.Website), database.OptionalText(p.TermsVersion), database.OptionalID(p.Source))
+	if err != nil {
+		return err
 	}
+	tx.insertNotes(p, p.Seq)
+	return nil
+}
+
+// The parameters of these columns follow the parameters of updateColumns.
+const (
+	setState      = `, seq = $16, state = $17`
+	setFirstState = setState + `, validated = $18`
+)
+
+var setChoice = `, connector_uuid = $16, connector_name = ` + nameOf("$16") + `, validate_mechanism = $17, webview_url = $18, payer_scheme = $19,
+	payer_identification = $20, payer_label = $21, payer_issuer = $22, payer_number = $23, website = $24, terms_version = $25, source_id = $26`
+
+// updateColumns stores the columns that every change may affect, and the columns in `set`. It
+// increases the version.
+func (tx *Tx) updateColumns(p *payment.Payment, check *time.Time, set string, args ...any) error {
+	fields, err := encodeFields(p.Fields)
+	if err != nil {
+		return err
+	}
+	tx.unit.ExecOne(ErrConflict, `UPDATE payment SET version = version + 1, state_detail = $1, action = $2, error_code = $3, error_description = $4, fields = $5,
+			validate_uri = $6, bank_payment_id = $7, next_check = $8, check_lease = 0, cancel_code = $9, cancel_redirect_uri = $10, cancel_state = $11,
+			expires_from = $12`+set+`
+		WHERE +domain_id = $13 AND id = $14 AND version = $15`,
+		append([]any{
+			database.OptionalText(p.Detail), database.OptionalText(p.Action), database.OptionalText(p.ErrorCode), database.OptionalText(p.ErrorDescription), fields,
+			database.OptionalText(p.ValidateURI), database.OptionalText(p.BankPaymentID), database.OptionalMicros(check),
+			database.OptionalText(p.CancelCode), database.OptionalText(p.CancelRedirectURI), database.OptionalText(p.CancelState),
+			database.OptionalMicros(p.ExpiresFrom()), int64(p.Domain), int64(p.ID), p.Version,
+		}, args...)...)
+	p.Version++
 	return nil
 }
 

@@ -127,8 +127,12 @@ func (tx *Tx) AddNotes(p *payment.Payment) {
 	}
 }
 
-func (tx *Tx) insertNote(p *payment.Payment, seq int64, note payment.Note) {
-	tx.unit.ExecOne(ErrConflict, insertNote, noteArgs(p, seq, note)...)
+// insertNotes stores the notes of a payment after the transition with the number seq, and removes
+// them from p.
+func (tx *Tx) insertNotes(p *payment.Payment, seq int64) {
+	for _, note := range p.TakeNotes() {
+		tx.unit.ExecOne(ErrConflict, insertNote, noteArgs(p, seq, note)...)
+	}
 }
 
 // insertNote stores a note with the next number. The transaction must have locked the payment's
