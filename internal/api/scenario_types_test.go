@@ -449,7 +449,11 @@ func (r *refuser) refused(t *testing.T, call string, a ask, code, message string
 	words := strings.Fields(call)
 	method, path := words[0], words[1]
 	if call != r.call {
-		r.untouched(t, r.before) // once for each call, because the count takes longer than a request
+		// Once for each call, because the count takes longer than a request.
+		if diff := r.changed(r.before); diff != "" {
+			t.Errorf("refused requests of %s changed rows (-before +after):\n%s", r.call, diff)
+			r.before = r.record()
+		}
 		r.call = call
 	}
 	for _, spelling := range longestFirst(r.paths) {

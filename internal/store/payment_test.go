@@ -186,7 +186,7 @@ func TestLateChangeIsRefused(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				late.Mechanism = "late"
+				late.BankPaymentID = "late"
 				wantError(t, s.tryChange(late, reports[1]), store.ErrConflict)
 				wantSame(t, stored, s.load(p), nil)
 				after, err := s.db.Transitions(t.Context(), s.domain, p.ID)

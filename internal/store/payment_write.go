@@ -150,11 +150,11 @@ func (tx *Tx) insertTransition(p *payment.Payment, t payment.Transition) {
 }
 
 // UpdatePayment stores a changed payment in place of the loaded version, with its transitions and
-// its notes. It then removes the notes from p. It leaves out what [Tx.UpdateChoice] stores: SQLite
-// writes an index anew for each column that a statement names, even if the value stays the same.
-// Write fails with ErrConflict when another process has changed the payment since it was loaded. The
-// argument `check` is the time of the next request to the bank, in the domain's time. It is nil when
-// no such request is planned.
+// its notes. It then removes the notes from p. It does not store the choices that [Tx.UpdateChoice]
+// stores: SQLite writes an index anew for each column that a statement names, even if the value
+// stays the same. Write fails with ErrConflict when another process has changed the payment since
+// it was loaded. The argument `check` is the time of the next request to the bank, in the domain's
+// time. It is nil when no such request is planned.
 func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition, check *time.Time) error {
 	for _, t := range transitions {
 		tx.insertTransition(p, t)
@@ -178,9 +178,9 @@ func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition
 }
 
 // UpdateChoice stores a payment whose state and instructions have not changed since it was loaded.
-// It also stores what a client or payer chooses before an order is sent: the connector, its source
-// and mechanism, the payer's account, the website, the address of the webview and the accepted
-// terms. Notes, failures and the argument `check` are those of UpdatePayment.
+// Unlike UpdatePayment, it stores what a client or payer has chosen: the connector, its source and
+// mechanism, the payer's account, the website, the address of the webview and the accepted terms.
+// Notes, failures and the argument `check` are those of UpdatePayment.
 func (tx *Tx) UpdateChoice(p *payment.Payment, check *time.Time) error {
 	payer := p.Payer
 	if payer == nil {
