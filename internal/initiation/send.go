@@ -74,15 +74,16 @@ func decodeDevice(encoded []byte) (connector.Device, error) {
 
 // begin commits an attempt, and the payment as it will be sent to the bank.
 func (i *Initiation) begin(ctx context.Context, p *payment.Payment, a *store.Attempt, check *time.Time, record addition) error {
+	return i.commitChoice(ctx, p, check, func(tx *store.Tx) error {
+		return errors.Join(tx.OpenAttempt(a, i.lease()), record(tx))
+	})
+}
+
+// commitChoice commits a payment with what a client or payer has chosen, and an addition.
+func (i *Initiation) commitChoice(ctx context.Context, p *payment.Payment, check *time.Time, also addition) error {
 	err := i.DB.Write(ctx, func(tx *store.Tx) error {
 		i.name(tx, p)
-		if err := tx.UpdateChoice(p, check); err != nil {
-			return err
-		}
-		if err := tx.OpenAttempt(a, i.lease()); err != nil {
-			return err
-		}
-		return record(tx)
+		return errors.Join(tx.UpdateChoice(p, check), also(tx))
 	})
 	return raced(err)
 }

@@ -114,5 +114,5 @@ func (i *Initiation) AcceptTerms(ctx context.Context, d passerelle.Domain, id pa
 		return nil, passerelle.Conflicting("The payment is %s; terms are accepted before it is validated.", p.State)
 	}
 	p.TermsVersion = current.Version
-	return p, raced(i.DB.Write(ctx, func(tx *store.Tx) error { return tx.UpdateChoice(p, nil) }))
+	return p, i.commitChoice(ctx, p, nil, nothingElse)
 }

@@ -222,14 +222,7 @@ func takeChoice(p *payment.Payment, choice Choice) error {
 // keep stores a choice without sending an order.
 func (i *Initiation) keep(ctx context.Context, p *payment.Payment, fields map[string]string) (*payment.Payment, error) {
 	p.Source = 0 // the payment has not used a source yet
-	err := i.DB.Write(ctx, func(tx *store.Tx) error {
-		i.name(tx, p)
-		if err := tx.UpdateChoice(p, nil); err != nil {
-			return err
-		}
-		return tx.SetFieldValues(p.Domain, p.ID, fields)
-	})
-	return p, raced(err)
+	return p, i.commitChoice(ctx, p, nil, func(tx *store.Tx) error { return tx.SetFieldValues(p.Domain, p.ID, fields) })
 }
 
 // name stores the name of the payment's connector.

@@ -205,7 +205,6 @@ var elsewhere = map[string]string{
 	"initiation.(*Initiation).keepUntaken":          "banks of this load answer",
 	"initiation.(*Initiation).forgetCallback":       "payers of this load return while the bank can be asked",
 	"initiation.(*Initiation).makeKey":              "fields are encrypted in no payment of this load",
-	"initiation.(*Initiation).keep":                 "payers of this load fill in nothing",
 	"initiation.(*Initiation).postponeAttempt":      "banks of this load answer",
 	"initiation.(*Initiation).dismiss":              "banks of this load know each order they were given",
 	"aggregation.(*Aggregation).terminate":          "nobody in this load leaves",
