@@ -438,10 +438,10 @@ func TestEveryCallWithEveryToken(t *testing.T) {
 }
 
 // refusals makes one call with every token that the service must refuse. All these calls name the
-// same objects, and the rows are counted only before the first and after the last call, because
-// both take longer than the calls. A delivery or an erasure in the background may change rows, but
-// ends soon. A refused call with an effect changes rows each time, because each time the objects
-// are new.
+// same objects, and the rows are counted only before the first and after the last call: creating
+// objects and counting rows take longer than a call. A delivery or an erasure in the background may
+// change rows, but ends soon. A refused call with an effect changes rows each time, because each
+// time the objects are new.
 func (s *fixture) refusals(t *testing.T, call, path string, statuses map[string]int) {
 	t.Helper()
 	diff := ""

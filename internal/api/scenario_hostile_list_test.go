@@ -56,8 +56,8 @@ var hostileDates = []string{
 	"9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59", "2026-11-20T25:00:00Z", "2026-11-20T23:59:60Z", "1e3", "1700000000", "", "%00", "today", "292278-01-01", "1969-12-31",
 }
 
-// someValues lists a number, a text, a currency, a date and an invalid value.
-var someValues = []string{"1", "a", "EUR", "2026-11-20", "%ff"}
+// someValues lists usual and extreme numbers and dates, a text, a currency and an invalid value.
+var someValues = []string{"1", "-1", "9223372036854775807", "a", "EUR", "2026-11-20", "0001-01-01", "9999-12-31", "%ff"}
 
 // TestHostileParametersOfLists sends invalid and extreme parameters to lists. No response may be a
 // server error. A path that already has a parameter gets each filter with few values, because the

@@ -200,7 +200,8 @@ func (tx *Tx) UpdateChoice(p *payment.Payment, check *time.Time) error {
 	return nil
 }
 
-// The parameters of these columns follow the parameters of updateColumns.
+// The parameters of these columns follow the parameters of updateColumns. The time in `validated`
+// changes only when a payment leaves the state `created`.
 const (
 	setState      = `, seq = $16, state = $17`
 	setFirstState = setState + `, validated = $18`
