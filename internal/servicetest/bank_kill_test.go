@@ -38,7 +38,7 @@ func payAtBanks(t *testing.T, database string, banks []string, kills int) {
 	t.Logf("PASSERELLE_TEST_SEED=%d", chosen)
 	program := servicetest.StartTestBank(t, banks...)
 	p := servicetest.StartProcessWithBanks(t, database, program.Folder)
-	s := &merchant{driver: newDriver(t, p), program: program, kinds: slices.Sorted(maps.Keys(saleKinds))}
+	s := &merchant{driver: newDriver(t, p), program: program, kinds: slices.Sorted(maps.Keys(saleKinds)), done: map[string]int{}}
 	for _, bank := range banks {
 		s.banks = append(s.banks, bankConnector{bank, program.UUID(t, bank)})
 	}
@@ -52,7 +52,7 @@ func payAtBanks(t *testing.T, database string, banks []string, kills int) {
 		s.awaitDone(1+failures.random.IntN(5), 5*time.Second)
 		failures.play(t, n%failureKinds, n/failureKinds)
 	}
-	s.awaitDone(1, time.Minute)
+	s.awaitEveryKind(time.Minute)
 	close(over)
 	shopping.Wait()
 	s.finish(banks[0] == "idempotent")
@@ -66,12 +66,14 @@ type merchant struct {
 	*driver
 	// program is nil for banks that are not test banks.
 	program *servicetest.TestBank
-	banks   []bankConnector
-	kinds   []string
+	// Sales take banks and kinds in turn. Every bank gets every kind only if the two lengths have no
+	// common factor.
+	banks []bankConnector
+	kinds []string
 
 	mu   sync.Mutex
 	sold []*sale
-	done int
+	done map[string]int // by kind
 }
 
 type bankConnector struct{ name, uuid string }
@@ -123,7 +125,7 @@ func (s *merchant) sell(stop <-chan struct{}) {
 	for !isClosed(stop) {
 		s.mu.Lock()
 		n := len(s.sold)
-		o := &sale{key: cryptorand.Text(), bank: s.banks[n%len(s.banks)], kind: s.kinds[n/len(s.banks)%len(s.kinds)]}
+		o := &sale{key: cryptorand.Text(), bank: s.banks[n%len(s.banks)], kind: s.kinds[n%len(s.kinds)]}
 		s.sold = append(s.sold, o)
 		s.mu.Unlock()
 		pause := shortPause
@@ -134,16 +136,35 @@ func (s *merchant) sell(stop <-chan struct{}) {
 	}
 }
 
+// awaitDone returns when that many more payments are done, or when the time is over.
 func (s *merchant) awaitDone(more int, within time.Duration) {
-	count := func() int {
+	s.await(within, func(before, now map[string]int) bool { return sum(now)-sum(before) >= more })
+}
+
+// awaitEveryKind returns when one more payment of every kind is done, or when the time is over.
+func (s *merchant) awaitEveryKind(within time.Duration) {
+	s.await(within, func(before, now map[string]int) bool {
+		return !slices.ContainsFunc(s.kinds, func(kind string) bool { return now[kind] == before[kind] })
+	})
+}
+
+func (s *merchant) await(within time.Duration, enough func(before, now map[string]int) bool) {
+	done := func() map[string]int {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.done
+		return maps.Clone(s.done)
 	}
-	enough := count() + more
-	for deadline := time.Now().Add(within); count() < enough && time.Now().Before(deadline); {
+	before := done()
+	for deadline := time.Now().Add(within); !enough(before, done()) && time.Now().Before(deadline); {
 		<-time.After(shortPause)
 	}
+}
+
+func sum(counts map[string]int) (all int) {
+	for _, n := range counts {
+		all += n
+	}
+	return all
 }
 
 // The pauses between the requests about a payment become longer, because these requests slow down
@@ -160,7 +181,7 @@ func (s *merchant) advance(o *sale, pause time.Duration) bool {
 	case seen && (p.State == payment.Done || p.State == payment.Accepted):
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.done++
+		s.done[o.kind]++
 		return true
 	case seen && p.State.Final():
 		return true

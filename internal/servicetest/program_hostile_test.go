@@ -273,7 +273,7 @@ func TestRestartedProgramBooksOnce(t *testing.T) {
 	p.Command("connector", "add", bank.Address, "--secret-file", secret, "--key-file", filepath.Join(p.DataFolder(), "keys"), "--database", p.Database())
 	p.Kill()
 	p.Start()
-	s := &merchant{driver: newDriver(t, p), banks: []bankConnector{{"bank.py", "c1f6a4de-3f3a-4b0b-8f0d-2f7f5a8f1c55"}}, kinds: []string{"single"}}
+	s := &merchant{driver: newDriver(t, p), banks: []bankConnector{{"bank.py", "c1f6a4de-3f3a-4b0b-8f0d-2f7f5a8f1c55"}}, kinds: []string{"single"}, done: map[string]int{}}
 	over := make(chan struct{})
 	var shopping sync.WaitGroup
 	for range bankClients {
