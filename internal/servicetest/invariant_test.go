@@ -57,6 +57,9 @@ var damages = []struct {
 	{"no intent", []string{
 		`DELETE FROM attempt WHERE payment_id = #`,
 	}, map[string]string{"intent": "payment #"}},
+	{"an order for no bank", []string{
+		`UPDATE payment SET connector_uuid = NULL, connector_name = NULL WHERE id = #`,
+	}, map[string]string{"attempts": "payment #"}},
 	{"an order given twice", []string{
 		`UPDATE sandbox_order SET submissions = 2, key = 'twice' WHERE key = (SELECT key FROM attempt WHERE payment_id = # AND kind = 'initiation')`,
 	}, map[string]string{"submissions": "order twice"}},

@@ -15,10 +15,12 @@ import (
 
 func (s fixture) attempt(key string, lease time.Duration) store.Attempt {
 	s.t.Helper()
-	p := s.create(draft(1), now)
+	d := draft(1)
+	d.Connector = "0e5e1b0c-0000-4000-8000-000000000001"
+	p := s.create(d, now)
 	a := store.Attempt{
 		Payment: p.ID, Domain: s.domain, Number: 1, Kind: store.AttemptInitiation, Created: now, AttemptOrder: store.AttemptOrder{
-			Key: key, Connector: "0e5e1b0c-0000-4000-8000-000000000001", Mechanism: "webauth", Waits: true,
+			Key: key, Connector: d.Connector, Mechanism: "webauth", Waits: true,
 			Fields: map[string]string{"login": "secret-value", "empty": ""},
 			Device: []byte(`{"Address":"192.0.2.7"}`),
 		},

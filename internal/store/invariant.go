@@ -99,6 +99,11 @@ var invariants = []Invariant{
 			AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.payment_id = t.payment_id AND a.kind = 'initiation')`,
 	},
 	{
+		Name: "attempts", Rule: "a payment about which a bank was asked has a connector",
+		broken: `SELECT DISTINCT 'payment ' || a.payment_id FROM attempt a JOIN payment p ON p.id = a.payment_id
+			WHERE a.domain_id = $1 AND p.connector_uuid IS NULL`,
+	},
+	{
 		Name: "submissions", Rule: "no simulated bank was given an order twice, by its own count",
 		broken: `SELECT 'order ' || o.key FROM sandbox_order o WHERE o.domain_id = $1 AND o.submissions <> 1`,
 	},
