@@ -206,7 +206,7 @@ type webhookResend struct {
 // Run sends a delivery again.
 func (r *webhookResend) Run(c *console, g *webhookCommand) error {
 	return r.send(c, g, r.ID, func(d target, sender *delivery.Delivery, w store.Webhook) (passerelle.DeliveryID, error) {
-		return r.Data, known(sender.Resend(c.ctx, d.domain, w, r.Data), "data", r.Data)
+		return r.Data, known(sender.Resend(c.ctx, d.domain, w, r.Data, d.act(delivery.ActResend, delivery.SubjectData)), "data", r.Data)
 	})
 }
 
@@ -226,7 +226,7 @@ func (n *webhookTest) Run(c *console, g *webhookCommand) error {
 		}
 	}
 	return n.send(c, g, n.ID, func(d target, sender *delivery.Delivery, w store.Webhook) (passerelle.DeliveryID, error) {
-		return sender.Test(c.ctx, d.domain, w, data)
+		return sender.Test(c.ctx, d.domain, w, data, d.act(delivery.ActTestWebhook, delivery.SubjectWebhook))
 	})
 }
 
@@ -247,7 +247,7 @@ func (r *webhookRecover) Run(c *console, g *webhookCommand) error {
 		if err != nil {
 			return nil, err
 		}
-		due, err := d.registry().Recover(c.ctx, d.domain, w, since)
+		due, err := d.registry().Recover(c.ctx, d.domain, w, since, d.act(delivery.ActRecoverWebhook, delivery.SubjectWebhook))
 		return recoverView{due}, err
 	})
 }

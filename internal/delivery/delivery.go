@@ -96,6 +96,9 @@ const (
 	ActChangeWebhook     = "change webhook"
 	ActDeleteWebhook     = "delete webhook"
 	ActDeleteAllWebhooks = "delete all webhooks"
+	ActTestWebhook       = "test webhook"
+	ActRecoverWebhook    = "recover webhook"
+	ActResend            = "resend webhook data"
 
 	ActRegisterProvider   = "register authentication provider"
 	ActChangeProvider     = "change authentication provider"

@@ -191,7 +191,7 @@ func (h *hooks) resend(pc *page.Context) error {
 	if !mayDeliver(pc) {
 		return page.ErrForbidden
 	}
-	err = h.Delivery.Resend(pc, pc.Domain, w, d.ID, pc.Record("resend webhook data", delivery.SubjectData, 0))
+	err = h.Delivery.Resend(pc, pc.Domain, w, d.ID, pc.Record(delivery.ActResend, delivery.SubjectData, 0))
 	if known, is := page.UserMessage(err); is {
 		pc.Problem = known
 		return h.delivery(pc)

@@ -67,7 +67,7 @@ func (h *hooks) test(pc *page.Context) error {
 		pc.Problem = known
 		return h.showTest(pc, w, body)
 	}
-	id, err := h.Delivery.Test(pc, pc.Domain, w, payload, pc.Record("test webhook", delivery.SubjectWebhook, 0))
+	id, err := h.Delivery.Test(pc, pc.Domain, w, payload, pc.Record(delivery.ActTestWebhook, delivery.SubjectWebhook, 0))
 	if known, is := page.UserMessage(err); is {
 		pc.Problem = known
 		return h.showTest(pc, w, body)

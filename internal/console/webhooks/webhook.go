@@ -243,7 +243,7 @@ const (
 	actEnable  = "enable webhook"
 	actDelete  = delivery.ActDeleteWebhook
 	actRestore = "restore webhook"
-	actRecover = "recover webhook"
+	actRecover = delivery.ActRecoverWebhook
 )
 
 // webhookActs maps each act to a function that reports whether the operator may do the act.
