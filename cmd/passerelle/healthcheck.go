@@ -30,14 +30,22 @@ func (h *healthcheckCommand) Run(c *console) error {
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, h.Timeout)
 	defer cancel()
-	if _, _, err := net.SplitHostPort(h.OpsListen); err != nil {
-		return passerelle.InvalidField("--ops-listen", "must be the address of the metrics endpoint, such as 127.0.0.1:9464")
+	if err := checkAddress("--ops-listen", h.OpsListen); err != nil {
+		return err
 	}
 	server, err := supervision.Ask(ctx, h.OpsListen, path)
 	if err != nil {
 		return err
 	}
 	return c.show(healthView{true, server})
+}
+
+// checkAddress fails when a flag is not an address with a port.
+func checkAddress(flag, address string) error {
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return passerelle.InvalidField(flag, "must be an address with a port, such as 127.0.0.1:8080")
+	}
+	return nil
 }
 
 // alive sends a health check, if the service has an address for it.

@@ -112,7 +112,7 @@ func run(ctx context.Context, args, environment []string, out, diagnostics io.Wr
 		return exit // kong has printed the help
 	}
 	if err != nil {
-		complain(diagnostics, sentence(err))
+		complain(diagnostics, sentence(err)+moreCommands(err))
 		return misused
 	}
 	return execute(command, &console{ctx: ctx, out: out, err: diagnostics, json: p.JSON, log: logger(diagnostics), environment: environment, resume: command.Selected().Tag.Get("resume")})
@@ -171,6 +171,14 @@ func sentence(err error) string {
 		return wrong.Message
 	}
 	return err.Error()
+}
+
+// moreCommands completes kong's message about a missing command, which names only some commands.
+func moreCommands(err error) string {
+	if strings.HasPrefix(err.Error(), "expected one of ") {
+		return " (--help lists all)"
+	}
+	return ""
 }
 
 // explain returns the sentence of an error. If the sentence begins with the name of an API field,

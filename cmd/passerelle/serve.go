@@ -95,6 +95,9 @@ func (s *serveCommand) config(c *console) (service.Config, error) {
 	if s.Database == "" {
 		return service.Config{}, passerelle.MissingField("--database", "name a database, or use --database-file to name a file that contains its address")
 	}
+	if err := s.checkAddresses(); err != nil {
+		return service.Config{}, err
+	}
 	_, hostErr := domains.HostOf(passerelle.Sandbox, s.BaseURL) // checks the URL, but not the rule for live domains: the kind is in the database
 	if err := errors.Join(hostErr, refuseOpenDatabase(s.Database)); err != nil {
 		return service.Config{}, err
@@ -124,6 +127,19 @@ func (s *serveCommand) config(c *console) (service.Config, error) {
 	}
 	config.Certificate, err = s.certificate()
 	return config, err
+}
+
+// checkAddresses checks the addresses to listen on before anything is stored. Only --listen is
+// required.
+func (s *serveCommand) checkAddresses() error {
+	err := checkAddress("--listen", s.Listen)
+	if s.OpsListen != "" {
+		err = errors.Join(err, checkAddress("--ops-listen", s.OpsListen))
+	}
+	if s.ConsoleListen != "" && s.ConsoleListen != service.NoConsole {
+		err = errors.Join(err, checkAddress("--console-listen", s.ConsoleListen))
+	}
+	return err
 }
 
 // ownFiles returns the default folder for files.
