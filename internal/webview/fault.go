@@ -3,12 +3,14 @@ package webview
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
 
 	"passerelle"
 	"passerelle/internal/access"
+	"passerelle/internal/store"
 	"passerelle/internal/web"
 )
 
@@ -121,6 +123,9 @@ func stateOf(state string) result {
 // fail sends an error page. For a failure of the service, it also logs the details that the page
 // does not show.
 func (w *Webview) fail(pc *pageContext, err error) {
+	if errors.Is(err, store.ErrUnknown) {
+		err = fmt.Errorf("%w: %w", errBusy, err) // a person may reload: no page does a thing twice
+	}
 	ctx, request := pc.context(), w.RequestID(pc.context())
 	faults := web.Faults{Pages: pages, Log: w.Log, Failure: "a payment page could not be served", NoPage: errNoPage, Busy: errBusy, Bug: errBug, Method: errMethod}
 	faults.Answer(ctx, pc.writer, err, request, func(f *web.FaultPage) web.Page {

@@ -2,6 +2,7 @@ package page
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -24,6 +25,7 @@ var (
 	errTooLarge  = fault(http.StatusRequestEntityTooLarge, "The form is too large", "It contains more than this page accepts. Nothing was changed.")
 	ErrForbidden = fault(http.StatusForbidden, "Your role does not allow this", "Ask somebody with another role. Nothing was changed.")
 	errBusy      = fault(http.StatusServiceUnavailable, "Not available right now", "The service is busy or its database cannot be reached. Try again in a moment.")
+	errUnknown   = fault(http.StatusServiceUnavailable, "It is unknown whether this was done", "The database did not confirm the change in time. See whether it was made before you repeat it.")
 	errBug       = fault(http.StatusInternalServerError, "Something went wrong", "This is not your fault. The service's log has details under the number below.")
 )
 
@@ -39,8 +41,11 @@ func (h *Handler) fail(pc *Context, err error) {
 		web.Redirect(pc.Writer, Root+"sign-in")
 		return
 	}
-	if errors.Is(err, store.ErrNotFound) {
+	switch {
+	case errors.Is(err, store.ErrNotFound):
 		err = ErrNoPage
+	case errors.Is(err, store.ErrUnknown):
+		err = fmt.Errorf("%w: %w", errUnknown, err)
 	}
 	request := h.RequestID(pc)
 	faults := web.Faults{Pages: own, Log: h.Log, Failure: "a page of the console could not be served", NoPage: ErrNoPage, Busy: errBusy, Bug: errBug, Method: errMethod}
