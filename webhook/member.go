@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// DeliveryMember is the member of each JSON body that contains the delivery's id. The service adds it
-// to the body of the event.
+// DeliveryMember is the member of each JSON body that contains the delivery's id. The service adds
+// it to the body of the event.
 const DeliveryMember = "id_webhook_data"
 
 // beyondSamples lists the top-level members that bodies can have and samples omit: covered_from,

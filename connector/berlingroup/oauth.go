@@ -143,8 +143,8 @@ func (b *Bank) refusesToken(r request, a answer) bool {
 
 // askTokens requests tokens from the authorisation server. It saves them immediately, because the
 // server accepts the code or the refresh token only once. When the server says that the code or the
-// refresh token is invalid, askTokens removes the code from the grant and returns false. After every
-// other refusal, the server can still accept the code, so askTokens keeps the code and fails.
+// refresh token is invalid, askTokens removes the code from the grant and returns false. After
+// every other refusal, the server can still accept the code, so askTokens keeps the code and fails.
 func (b *Bank) askTokens(ctx context.Context, g *grant, form url.Values, save func(context.Context)) (bool, error) {
 	m, err := b.metadata(ctx)
 	if err != nil {

@@ -32,8 +32,8 @@ func (o *order) advance(now time.Time) bool {
 	}
 }
 
-// endLines sets LinesEnded when the step has instructions with an end of their own, and all of these
-// have ended. It reports whether it has set LinesEnded.
+// endLines sets LinesEnded when the step has instructions with an end of their own, and all of
+// these have ended. It reports whether it has set LinesEnded.
 func (o *order) endLines(now time.Time) bool {
 	if o.step().Do != end || !o.waiting() {
 		return false

@@ -78,8 +78,8 @@ func (a *Aggregation) ForgetInformations(ctx context.Context, d passerelle.Domai
 	})
 }
 
-// aboutTransaction stores the changes of fn to a user's transaction. It fails with NotFound when the
-// transaction does not exist, and with the error of fn when this error is meant for the client.
+// aboutTransaction stores the changes of fn to a user's transaction. It fails with NotFound when
+// the transaction does not exist, and with the error of fn when this error is meant for the client.
 func (a *Aggregation) aboutTransaction(ctx context.Context, id passerelle.TransactionID, fn func(tx *store.Tx) error) error {
 	err := a.DB.Write(ctx, fn)
 	var refused *passerelle.Error

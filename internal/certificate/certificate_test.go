@@ -79,8 +79,8 @@ func TestEverythingIsOnThePages(t *testing.T) {
 	}
 }
 
-// TestCharactersAboveFFFF checks that names with emoji and rare ideographs do not make a certificate
-// fail.
+// TestCharactersAboveFFFF checks that names with emoji and rare ideographs do not make a
+// certificate fail.
 func TestCharactersAboveFFFF(t *testing.T) {
 	c := sample(1)
 	c.Institution, c.Accounts[0].Name, c.Accounts[0].Holders[0].Name = "\U00010000", "💰 Épargne", "𠮷田"

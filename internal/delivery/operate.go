@@ -54,11 +54,12 @@ func (d *Delivery) Resend(ctx context.Context, domain passerelle.Domain, w store
 }
 
 // decide records that an operator is about to send a delivery. It requires the lease of the
-// webhook.
+// webhook, and renews it.
 func (s *leaseSession) decide(ctx context.Context, to *target, id passerelle.DeliveryID, acts []store.Audit) error {
 	if len(acts) == 0 {
 		return nil
 	}
+	until := s.d.Now().Add(to.lease())
 	err := s.d.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.KeepWebhook(to.webhook, s.holder, to.lease())
 		return tx.AuditOf(int64(id), acts...)
@@ -66,6 +67,7 @@ func (s *leaseSession) decide(ctx context.Context, to *target, id passerelle.Del
 	if err != nil {
 		return fmt.Errorf("record that delivery %d is sent again: %w", id, err)
 	}
+	s.until = until
 	return nil
 }
 
@@ -170,9 +172,9 @@ func inUse(w store.Webhook) error {
 	return nil
 }
 
-// sendOne takes the lease of the webhook, and sends the delivery that load returns. It does not call
-// load when the lease ends too early for an exchange. It records the result even when the caller has
-// left.
+// sendOne takes the lease of the webhook, and sends the delivery that load returns. It does not
+// call load when the lease ends too early for an exchange. It records the result even when the
+// caller has left.
 func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w store.Webhook, load func(*leaseSession, *target) (store.Delivery, error)) error {
 	leave, err := d.Await(domain.ID)
 	if err != nil {

@@ -11,16 +11,16 @@ import (
 )
 
 // Compatibility is a connector, with the rules of this connector that a payment breaks. Severity is
-// payment.Incompatible if the connector cannot make the payment. There are no reasons if only a label
-// is too long, because the interface specification has no code for this rule.
+// payment.Incompatible if the connector cannot make the payment. There are no reasons if only a
+// label is too long, because the interface specification has no code for this rule.
 type Compatibility struct {
 	Profile  connector.Profile
 	Severity payment.Severity
 	Reasons  []payment.Reason
 }
 
-// Compatibility lists, in display order, the domain's connectors that cannot make the payment or have
-// a warning about it. If hidden is true, the list includes hidden connectors.
+// Compatibility lists, in display order, the domain's connectors that cannot make the payment or
+// have a warning about it. If hidden is true, the list includes hidden connectors.
 func (i *Initiation) Compatibility(ctx context.Context, d passerelle.Domain, p *payment.Payment, hidden bool) ([]Compatibility, error) {
 	profiles, err := i.initiatorsFor(ctx, d, p)
 	var list []Compatibility

@@ -87,8 +87,8 @@ func (i *Initiation) Return(ctx context.Context, d passerelle.Domain, state stri
 	return i.load(ctx, d, id)
 }
 
-// askOnReturn asks the bank and returns the resulting payment. It returns nil when the bank cannot be
-// asked now.
+// askOnReturn asks the bank and returns the resulting payment. It returns nil when the bank cannot
+// be asked now.
 func (i *Initiation) askOnReturn(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, callback url.Values) (*payment.Payment, error) {
 	leave, entered := i.Callers.enter(id, maxReturning)
 	if !entered {

@@ -101,8 +101,8 @@ func TestCopiedBankFile(t *testing.T) {
 	}
 }
 
-// TestAProgramCannotTakeABank checks that the UUID of a bank file remains with the bank: a connector
-// program with this UUID is not added.
+// TestAProgramCannotTakeABank checks that the UUID of a bank file remains with the bank: a
+// connector program with this UUID is not added.
 func TestAProgramCannotTakeABank(t *testing.T) {
 	folder := t.TempDir()
 	berlingrouptest.NewAuthority(t).Furnish(folder)

@@ -52,8 +52,8 @@ func (l *Simulation) instant(d passerelle.Domain) time.Time {
 // after earlier test events about the same subject. Trigger fails with Invalid for USER_CREATED,
 // USER_DELETED and the events of payments, which only real users and payments cause. The error says
 // what to do instead. Trigger also fails with Invalid for an unknown event, for a user who does not
-// exist, for data with the member webhook.DeliveryMember, and for data that cannot be converted to a
-// required statement.
+// exist, for data with the member webhook.DeliveryMember, and for data that cannot be converted to
+// a required statement.
 func (l *Simulation) Trigger(ctx context.Context, d passerelle.Domain, t TestEvent) (Triggered, error) {
 	entry, err := triggerable(t.Event)
 	if err == nil {
@@ -112,8 +112,8 @@ func triggerable(name string) (webhook.Entry, error) {
 	return entry, nil
 }
 
-// checkData refuses data with the member that the service adds to each body. Receivers would see the
-// member twice.
+// checkData refuses data with the member that the service adds to each body. Receivers would see
+// the member twice.
 func checkData(data []byte) error {
 	var members map[string]json.RawMessage
 	if data == nil {

@@ -190,8 +190,8 @@ func (tx *Tx) DropHeld(domain passerelle.DomainID, user passerelle.UserID) {
 	tx.unit.Exec(`DELETE FROM event WHERE domain_id = $1 AND user_id = $2 AND held`, int64(domain), int64(user))
 }
 
-// DropHeldBack gives up the held back deliveries of a subject up to a version. The condition
-// not_before > 0 lets the databases use the index of held back deliveries. The argument `now` is in
+// DropHeldBack gives up the held-back deliveries of a subject up to a version. The condition
+// not_before > 0 lets the databases use the index of held-back deliveries. The argument `now` is in
 // the domain's time.
 func (tx *Tx) DropHeldBack(domain passerelle.DomainID, subject string, subjectID, version int64, now time.Time, reason string) {
 	tx.unit.Exec(`UPDATE delivery SET dropped = $1, drop_reason = $2 WHERE domain_id = $3 AND subject = $4 AND subject_id = $5 AND version <= $6

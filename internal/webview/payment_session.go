@@ -79,8 +79,8 @@ func (pc *pageContext) paymentCookie(id passerelle.PaymentID) web.Cookie {
 	return web.Cookie{Name: cookieName(id), Path: pc.root, Secure: pc.secure(), Life: sessionLife}
 }
 
-// maxPaymentCookies limits the bytes of the cookies for payments in a browser. The browser sends all
-// of them with every request, and the server refuses a request with headers that are too long.
+// maxPaymentCookies limits the bytes of the cookies for payments in a browser. The browser sends
+// all of them with every request, and the server refuses a request with headers that are too long.
 const maxPaymentCookies = 16 << 10
 
 // dropOldestPayments makes room for the cookie of an opened payment. It drops the cookies of the
