@@ -90,7 +90,7 @@ newest: ## run the tests of the store on Debian's newest PostgreSQL, directly an
 	scripts/install-tools newest-postgres
 	folder=$$(mktemp -d /var/tmp/passerelle-newest.XXXXXX); trap 'rm -rf "$$folder"' EXIT; chmod 755 "$$folder"; \
 	export PASSERELLE_POSTGRES_BIN; PASSERELLE_POSTGRES_BIN=$$(scripts/newest-postgres "$$folder"); \
-	scripts/with-postgres go test -count=1 -timeout 30m ./internal/database ./internal/store ./internal/bankstore; \
+	scripts/with-postgres scripts/plans -count=1 -timeout 30m ./internal/database ./internal/store ./internal/bankstore; \
 	scripts/with-postgres scripts/with-pgbouncer bash -c "go test -tags pooled -count=1 -run Pooler ./internal/database && go test -count=1 -timeout 30m ./internal/store ./internal/bankstore"
 
 .PHONY: samples

@@ -402,9 +402,10 @@ func (r Reader) ConnectionsDue(ctx context.Context, domain passerelle.DomainID, 
 
 // ConnectionsAwaited does the same as ConnectionsDue, for connections whose users wait for a read.
 // Either the institution has sent a notification while the user was there, or a process broke off a
-// read that the user had requested.
+// read that the user had requested. The condition on the state hides the column from the planner of
+// PostgreSQL 18, which would otherwise search the states of all connectors.
 func (r Reader) ConnectionsAwaited(ctx context.Context, domain passerelle.DomainID, now time.Time, except []string, limit int) ([]Connection, error) {
-	return r.connectionsDue(ctx, domain, now, except, " AND state IN ('validating', 'webauthRequired', 'decoupled')", limit)
+	return r.connectionsDue(ctx, domain, now, except, " AND COALESCE(state, '') IN ('validating', 'webauthRequired', 'decoupled')", limit)
 }
 
 func (r Reader) connectionsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, except []string, condition string, limit int) ([]Connection, error) {
