@@ -61,6 +61,8 @@ func TestBodiesRefused(t *testing.T) {
 		"boolean for a number":    {post(`{"name":"a","amount":true}`), invalid("amount: must be a number, not a boolean")},
 		"words for a number":      {post(`{"name":"a","amount":"1e3"}`), invalid("amount: must be a number")},
 		"exponent in a decimal":   {post(`{"name":"a","amount":1e3}`), invalid("amount: must be a number without exponent")},
+		"decimal comma":           {post(`{"name":"a","amount":"12,50"}`), invalid("amount: must have a decimal point, not a comma")},
+		"two commas":              {post(`{"name":"a","amount":"1,2,5"}`), invalid("amount: must be a number without exponent")},
 		"leading zeros":           {post(`{"name":"a","amount":"007"}`), invalid("amount: must be a number without exponent or leading zeros")},
 		"leading zeros, negative": {post(`{"name":"a","amount":"-01"}`), invalid("amount: must be a number")},
 		"leading zeros, fraction": {post(`{"name":"a","amount":"00.5"}`), invalid("amount: must be a number")},
