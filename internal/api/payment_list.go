@@ -17,7 +17,7 @@ func (s *Service) paymentListRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: "/payments", Needs: seePayments, Endpoint: httpapi.Handle(s.listPayments),
-			Summary: "List payments", Doc: "Lists payments, in the order of creation unless order_by names another. A token for one payment lists only that payment.",
+			Summary: "List payments", Doc: "Lists payments, in the order of creation unless order_by names another. A token for one payment lists only that payment. A page with more than 101,000 instructions is refused; at most 100 payments are always accepted.",
 		},
 	}
 }

@@ -205,12 +205,28 @@ func (p *storedPayment) add(in *lineRow) error {
 	return nil
 }
 
+// maxPageLines is the largest number of instructions in a page of payments. It bounds the memory
+// of a request. A page of fewEnough payments always fits. Lists read one more payment than a page
+// has.
+const (
+	maxPageLines = (fewEnough + 1) * payment.MaxInstructions
+	fewEnough    = 100
+)
+
 // loadInstructions loads the instructions of a page of payments. It returns the payments that
-// changed since they were read, and loads none of their instructions.
+// changed since they were read, and loads none of their instructions. It fails with ErrManyLines
+// when the page has too many instructions.
 func (r *Reader) loadInstructions(ctx context.Context, domain passerelle.DomainID, page []*storedPayment) ([]*storedPayment, error) {
 	var torn []*storedPayment
 	list, args := idList(domain, idsOf(page))
-	lines, err := database.Collect(ctx, r.rows, scanInstruction,
+	read := 0
+	scan := func(row database.Row) (lineRow, error) {
+		if read++; read > maxPageLines {
+			return lineRow{}, ErrManyLines
+		}
+		return scanInstruction(row)
+	}
+	lines, err := database.Collect(ctx, r.rows, scan,
 		`SELECT `+instructionColumns+` FROM instruction WHERE +domain_id = $1 AND payment_id IN (`+list+`) ORDER BY payment_id, position`, args...)
 	if err != nil {
 		return nil, fmt.Errorf("load instructions: %w", err)

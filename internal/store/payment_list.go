@@ -48,7 +48,9 @@ type Listed struct {
 
 // Payments reads a window of a domain's payments with their instructions and identities. If a
 // payment changes between the queries, Payments reads it again. Payments fails for an unknown
-// order. The order "label" and a filter by label require each other.
+// order. The order "label" and a filter by label require each other. Payments fails with
+// ErrManyLines when the window has too many instructions, which is possible with more than 100
+// payments.
 func (r *Reader) Payments(ctx context.Context, f PaymentFilter, w Window, sensitive bool) ([]Listed, error) {
 	order, known := paymentOrders[w.Order]
 	if !known {

@@ -347,6 +347,34 @@ func TestListShowsWholePayments(t *testing.T) {
 	})
 }
 
+// TestPagesHaveBoundedLines gives a payment 1,000 instructions more than a page may have.
+func TestPagesHaveBoundedLines(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		p := s.create(draft(1), now)
+		page := func() error {
+			_, err := s.db.Payments(t.Context(), store.PaymentFilter{Domain: s.domain}, store.Window{Order: "id", Limit: 2}, false)
+			return err
+		}
+		more := func(lines int) {
+			t.Helper()
+			err := s.sql(`WITH RECURSIVE line (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM line WHERE n < $1),
+				last AS (SELECT MAX(id) AS id, MAX(position) AS position FROM instruction)
+				INSERT INTO instruction (id, payment_id, position, domain_id, reference_id, amount, label, beneficiary_scheme, beneficiary_identification, beneficiary_label, registered, new_beneficiary, new_reference)
+				SELECT last.id + n, payment_id, last.position + n, domain_id, reference_id, amount, label, beneficiary_scheme, 'FR7630006000011234567890189', beneficiary_label, registered, FALSE, FALSE
+				FROM instruction, line, last WHERE payment_id = $2 AND instruction.position = 0`, lines, int64(p.ID))
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		more(101*payment.MaxInstructions - 1)
+		if err := page(); err != nil {
+			t.Errorf("a page that is just small enough: %v", err)
+		}
+		more(1)
+		wantError(t, page(), store.ErrManyLines)
+	})
+}
+
 func TestUnknownOrderIsAnError(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		for _, order := range []string{"", "nothing", "id; DROP TABLE payment"} {
