@@ -439,23 +439,35 @@ func TestEveryCallWithEveryToken(t *testing.T) {
 
 // refusals makes one call with every token that the service must refuse. All these calls name the
 // same objects, and the rows are counted only before the first and after the last call: creating
-// objects and counting rows take longer than a call. A delivery or an erasure in the background may
-// change rows, but ends soon. A refused call with an effect changes rows each time, because each
-// time the objects are new.
+// objects and counting rows take longer than a call.
 func (s *fixture) refusals(t *testing.T, call, path string, statuses map[string]int) {
+	t.Helper()
+	s.withoutEffect(t, call, func() func() {
+		refused := s.refusedAsks(t, call, path, statuses)
+		return func() {
+			for token, a := range refused {
+				s.do(t, a).isRefusal(t, fmt.Sprintf("%s with token %q", call, token), statuses[token])
+			}
+		}
+	})
+}
+
+// withoutEffect makes refused calls, and fails when they change rows. The function ready creates
+// the objects that the calls name, and returns the calls. A delivery or an erasure in the background
+// may change rows, but ends soon, so a try that changed rows is repeated. A refused call with an
+// effect changes rows each time, because each time its objects are new.
+func (s *fixture) withoutEffect(t *testing.T, what string, ready func() (calls func())) {
 	t.Helper()
 	diff := ""
 	for range 6 {
-		refused := s.refusedAsks(t, call, path, statuses)
+		calls := ready()
 		before := s.counts()
-		for token, a := range refused {
-			s.do(t, a).isRefusal(t, fmt.Sprintf("%s with token %q", call, token), statuses[token])
-		}
+		calls()
 		if diff = s.changed(before); diff == "" {
 			return
 		}
 	}
-	t.Errorf("%s changes rows although it is refused (-before +after):\n%s", call, diff)
+	t.Errorf("%s changes rows although it is refused (-before +after):\n%s", what, diff)
 }
 
 func (s *fixture) refusedAsks(t *testing.T, call, path string, statuses map[string]int) map[string]ask {
@@ -511,24 +523,6 @@ func (s *fixture) rightly(t *testing.T, call, path, token string) ask {
 		s.holdings(t, "") // without an account, the lists are empty
 	}
 	return ask{method: method, path: path, token: token, body: strings.Replace(rightBody[call], "%d", fmt.Sprint("n", attempts), 1)}
-}
-
-func (s *fixture) refused(t *testing.T, what string, a ask, status int) {
-	t.Helper()
-	before := s.counts()
-	r := s.do(t, a)
-	// A delivery or an erasure in the background may still change rows, but ends soon. A call with
-	// an effect changes rows each time.
-	diff := s.changed(before)
-	for again := 0; diff != "" && again < 5; again++ {
-		before = s.counts()
-		s.do(t, a)
-		diff = s.changed(before)
-	}
-	if diff != "" {
-		t.Errorf("%s changes rows although it is refused (-before +after):\n%s", what, diff)
-	}
-	r.isRefusal(t, what, status)
 }
 
 // isRefusal checks that a response is a refusal with a status and the code of this status.

@@ -57,19 +57,29 @@ func TestObjectsOfOthersAreNotFound(t *testing.T) {
 		stranger := s.someone(t, s.domainOf(""))
 		for _, b := range s.boundCalls(t) {
 			elsewhere := hole.ReplaceAllString(b.path, "{other:$2}")
-			s.refused(t, b.call+" of another domain", s.fill(t, s.rightly(t, b.call, elsewhere+b.flags(), b.right)), 404)
+			s.notFound(t, b, "another domain", elsewhere, b.right, "")
 			if b.right != "user" || !strings.Contains(b.call, "{userId}") {
 				continue // the object belongs to no user
 			}
-			theirs := s.fill(t, s.rightly(t, b.call, b.path+b.flags(), ""))
-			theirs.credential = stranger.Text
-			s.refused(t, fmt.Sprintf("%s of another user at %s", b.call, b.path), theirs, 404)
+			s.notFound(t, b, "another user", b.path, "", stranger.Text)
 			if mine := strings.Replace(b.path, "{user}", "me", 1); mine != b.path && hole.MatchString(mine) {
-				theirs = s.fill(t, s.rightly(t, b.call, mine+b.flags(), ""))
-				theirs.credential = stranger.Text
-				s.refused(t, fmt.Sprintf("%s of another user at %s", b.call, mine), theirs, 404)
+				s.notFound(t, b, "another user", mine, "", stranger.Text)
 			}
 		}
+	})
+}
+
+// notFound makes a call about an object of somebody else, with a token of the fixture or with a
+// credential. The response must be 404.
+func (s *fixture) notFound(t *testing.T, b bound, owner, path, token, credential string) {
+	t.Helper()
+	what := fmt.Sprintf("%s of %s at %s", b.call, owner, path)
+	s.withoutEffect(t, what, func() func() {
+		a := s.fill(t, s.rightly(t, b.call, path+b.flags(), token))
+		if credential != "" {
+			a.credential = credential
+		}
+		return func() { s.do(t, a).isRefusal(t, what, 404) }
 	})
 }
 
