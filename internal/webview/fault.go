@@ -35,6 +35,12 @@ var (
 	errBusy     = fault(http.StatusServiceUnavailable, "busy")
 	errBug      = fault(http.StatusInternalServerError, "bug")
 
+	// These take the place of errBusy and errBug after a form about a connection. The form may have
+	// had an effect, and sending it again could have the effect twice. Forms about payments have
+	// their effect once.
+	errBusyDoubt = fault(http.StatusServiceUnavailable, "doubt")
+	errBugDoubt  = fault(http.StatusInternalServerError, "doubt")
+
 	// These are the errors that pages about connections can show.
 	errWrong     = fault(http.StatusBadRequest, "wrong")
 	errElsewhere = fault(http.StatusForbidden, "elsewhere")
@@ -123,11 +129,14 @@ func stateOf(state string) result {
 // fail sends an error page. For a failure of the service, it also logs the details that the page
 // does not show.
 func (w *Webview) fail(pc *pageContext, err error) {
-	if errors.Is(err, store.ErrUnknown) {
-		err = fmt.Errorf("%w: %w", errBusy, err) // a person may reload: no page does a thing twice
-	}
 	ctx, request := pc.context(), w.RequestID(pc.context())
 	faults := web.Faults{Pages: pages, Log: w.Log, Failure: "a payment page could not be served", NoPage: errNoPage, Busy: errBusy, Bug: errBug, Method: errMethod}
+	if pc.flow != "" && pc.flow != flowPayment && !pc.reading() {
+		faults.Busy, faults.Bug = errBusyDoubt, errBugDoubt
+	}
+	if errors.Is(err, store.ErrUnknown) {
+		err = fmt.Errorf("%w: %w", faults.Busy, err)
+	}
 	faults.Answer(ctx, pc.writer, err, request, func(f *web.FaultPage) web.Page {
 		body := faultBody{Title: pc.words.Say(f.Title), Text: pc.words.Say(f.Text), Request: request}
 		var e *explained

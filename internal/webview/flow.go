@@ -308,10 +308,22 @@ func (w *Webview) identify(pc *pageContext, t *flowSession, text string) error {
 			return err
 		}
 	}
-	if err := w.Access.Use(pc.context(), code); err != nil {
-		return errUsed
+	if err := w.use(pc, code); err != nil {
+		return err
 	}
 	t.User = code.User
+	return nil
+}
+
+// use spends a code. It fails with errUsed when the code was already used.
+func (w *Webview) use(pc *pageContext, code store.Token) error {
+	err := w.Access.Use(pc.context(), code)
+	if errors.Is(err, passerelle.Unauthenticated) {
+		return errUsed
+	}
+	if err != nil {
+		return fmt.Errorf("use a code: %w", err)
+	}
 	return nil
 }
 

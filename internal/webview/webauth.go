@@ -65,8 +65,8 @@ func (w *Webview) webauth(pc *pageContext) error {
 	if err := w.Aggregation.CheckWebauth(pc.context(), pc.domain, code.User, wish); err != nil {
 		return w.sendBack(pc, wish, err)
 	}
-	if err := w.Access.Use(pc.context(), code); err != nil {
-		return errUsed
+	if err := w.use(pc, code); err != nil {
+		return err
 	}
 	c, address, err := w.Aggregation.BeginWebauth(pc.context(), pc.domain, code.User, wish)
 	if err != nil {
