@@ -116,6 +116,18 @@ func CategoryNumber(codes []string) CategoryID {
 	return Uncategorized
 }
 
+// WithParent returns the code of the built-in category that has the code as its last part, such as
+// home.rent for rent. It returns the code of any other category unchanged. No two built-in
+// categories have the same last part.
+func WithParent(code string) string {
+	for _, c := range categories {
+		if c.Parent != 0 && strings.HasSuffix(c.Code, "."+code) {
+			return c.Code
+		}
+	}
+	return code
+}
+
 // labelWords maps words to categories. Categorize uses the first row whose word is in the label. A
 // word therefore precedes the shorter words that it contains. The words are in capitals.
 var labelWords = []struct{ word, code string }{

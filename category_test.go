@@ -44,6 +44,20 @@ func TestCategoryNumber(t *testing.T) {
 	}
 }
 
+// Every built-in category is found by the last part of its code alone.
+func TestWithParent(t *testing.T) {
+	for _, c := range passerelle.Categories() {
+		if got := passerelle.WithParent(c.Code[strings.LastIndexByte(c.Code, '.')+1:]); got != c.Code {
+			t.Errorf("%s: %s", c.Code, got)
+		}
+	}
+	for _, code := range []string{"", "nothing", "ent", "own-10007", "home.rent"} {
+		if got := passerelle.WithParent(code); got != code {
+			t.Errorf("%q: %q", code, got)
+		}
+	}
+}
+
 // Categorize finds the category by a word in the label and, without such a word, by the type.
 func TestCategorize(t *testing.T) {
 	for label, want := range map[string]string{

@@ -20,6 +20,7 @@ type manual struct {
 	Active          bool
 	Coming          bool
 	Categories      []struct{ Code string }
+	IDCategory      int64 `json:"id_category"`
 }
 
 // The list of transactions also contains transactions that a client created, and users can change
@@ -52,7 +53,7 @@ func TestManualTransactions(t *testing.T) {
 			t.Errorf("the first is %+v", first)
 		}
 		if next.OriginalWording != "Rent" || next.RDate != "2026-11-04" || next.Application != "2026-12-01" || next.Type != "unknown" || !next.Coming || !next.Active ||
-			len(next.Categories) != 1 || next.Categories[0].Code != "rent" {
+			len(next.Categories) != 1 || next.Categories[0].Code != "rent" || next.IDCategory != 11 {
 			t.Errorf("the second is %+v", next)
 		}
 		if n := total(); n != before+2 {
@@ -69,6 +70,9 @@ func TestManualTransactions(t *testing.T) {
 			"too many":           {"[" + strings.Repeat(`{"wording":"a","date":"2026-11-04","value":1},`, 100) + `{"wording":"a","date":"2026-11-04","value":1}]`, "transactions"},
 			"no label":           {`[{"date":"2026-11-04","value":1}]`, "transactions[0].original_wording"},
 			"no day":             {`[{"wording":"a","value":1}]`, "transactions[0].date"},
+			"an empty day":       {`[{"wording":"a","date":"","value":1}]`, "transactions[0].date"},
+			"a day before 1900":  {`[{"wording":"a","date":"1899-12-31","value":1}]`, "transactions[0].date"},
+			"a day after 2099":   {`[{"wording":"a","date":"2026-11-04","vdate":"2100-01-01","value":1}]`, "transactions[0].vdate"},
 			"no value":           {`[{"wording":"a","date":"2026-11-04"}]`, "transactions[0].value"},
 			"no such day":        {`[{"wording":"a","date":"2026-11-31","value":1}]`, "transactions[0].date"},
 			"a type of none":     {`[{"wording":"a","date":"2026-11-04","value":1,"type":"gift"}]`, "transactions[0].type"},

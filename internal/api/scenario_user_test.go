@@ -292,6 +292,27 @@ func (s *fixture) contest(t *testing.T, n int, of func(i int) ask) map[int]int {
 	return count
 }
 
+// While a user is deleted, the user's other calls succeed, or find that the user is gone.
+func TestConnectingWhileTheUserIsDeleted(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		for range 5 {
+			var p person
+			s.do(t, ask{method: "POST", path: "/auth/init", body: `{` + s.credentials() + `}`}).decode(t, &p)
+			count := s.contest(t, 4, func(i int) ask {
+				if i == 1 {
+					return ask{method: "DELETE", path: "/users/me", credential: p.Token}
+				}
+				return ask{method: "POST", path: "/users/me/connections", credential: p.Token, body: connecting}
+			})
+			for status, n := range count {
+				if status >= 500 {
+					t.Errorf("%d calls have the status %d", n, status)
+				}
+			}
+		}
+	})
+}
+
 // A deletion erases the user's data, and the content of the events about the user. A payment of the
 // user stays, without the user.
 func TestDeletingAUser(t *testing.T) {

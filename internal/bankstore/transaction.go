@@ -3,6 +3,7 @@ package bankstore
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,6 +76,9 @@ func (tx Tx) CreateTransactions(domain passerelle.DomainID, a StoredAccount, rea
 	}
 	args := make([]any, 0, transactionRow.Width*len(found))
 	for i, t := range found {
+		if err := dated(t.TransactionDetails.Date, t.ApplicationDate); err != nil {
+			return err
+		}
 		t.ID, t.Account = passerelle.TransactionID(first+int64(i)), a.ID
 		if t.Manual {
 			t.Key = manualKey(int64(t.ID))
@@ -101,6 +105,14 @@ func (tx Tx) CreateTransactions(domain passerelle.DomainID, a StoredAccount, rea
 	return nil
 }
 
+// dated fails for a transaction without one of its dates. Lists could not read such a transaction.
+func dated(dates ...passerelle.Date) error {
+	if slices.ContainsFunc(dates, passerelle.Date.IsZero) {
+		return errors.New("store a transaction: it has no date")
+	}
+	return nil
+}
+
 var transactionRow = database.NewRowType(`bank_transaction (id, domain_id, user_id, account_id, epoch, key, date, application_date, value, value_scale,
 	wording, coming, categories, details, digest, scraped, last_update, changed, connection_id, folded, manual)`)
 
@@ -109,6 +121,9 @@ var transactionRow = database.NewRowType(`bank_transaction (id, domain_id, user_
 // complete read that first found the transaction booked, because UpdateTransaction overwrites this
 // number in the column named changed.
 func (tx Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id passerelle.TransactionID, d passerelle.TransactionDetails, at time.Time, reading int64) error {
+	if err := dated(d.Date, d.RDate); err != nil {
+		return err
+	}
 	details, err := EncodeDetails(d)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package database
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -84,7 +85,11 @@ func Date(s *string) (passerelle.Date, error) {
 	if s == nil {
 		return passerelle.Date{}, nil
 	}
-	return passerelle.ParseDate("stored date", *s)
+	d, err := passerelle.ParseDate("", *s)
+	if err != nil {
+		return d, fmt.Errorf("the stored text %q is no date", *s) // not an error of the client
+	}
+	return d, nil
 }
 
 // Containing returns the pattern of texts that contain a part, for LIKE with ESCAPE '!'.

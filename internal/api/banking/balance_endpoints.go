@@ -120,7 +120,7 @@ func (in balancesInput) days(c *httpapi.Caller, today passerelle.Date) (passerel
 		first passerelle.Date
 		last  passerelle.Date
 	)
-	if !in.From().IsZero() {
+	if in.MinDate != "" { // in UTC, the first instant of the year 1 is the zero time
 		first = passerelle.DateOf(in.From(), c.Location)
 	}
 	if !in.Until().IsZero() {

@@ -138,10 +138,10 @@ func (in newTransaction) details() (passerelle.TransactionDetails, error) {
 		field, text string
 		into        *passerelle.Date
 	}{{"date", in.Date, &d.Date}, {"rdate", in.RDate, &d.RDate}, {"vdate", in.VDate, &d.VDate}} {
-		if day.text == "" {
+		if day.text == "" && day.field != "date" {
 			continue
 		}
-		if *day.into, err = passerelle.ParseDate(day.field, day.text); err != nil {
+		if *day.into, err = transactionDay(day.field, day.text); err != nil {
 			return d, err
 		}
 	}

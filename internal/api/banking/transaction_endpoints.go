@@ -452,7 +452,7 @@ type transactionEdit struct {
 
 type categoryInput struct {
 	Code       string `body:"code,required" max:"60" doc:"letters, digits, - and _" example:"groceries"`
-	ParentCode string `body:"parent_code" max:"60" doc:"letters, digits, - and _" example:"food"`
+	ParentCode string `body:"parent_code" max:"60" doc:"letters, digits, - and _; by default, the parent of the built-in category" example:"food"`
 }
 
 // editOfTransaction is the interface of editOfUser and the three other edit inputs.
@@ -500,10 +500,19 @@ func (s *Service) numberedCategory(ctx context.Context, c *httpapi.Caller, user 
 	return []string{found.Code}, err
 }
 
+// transactionDay reads a day of a transaction. The years are those of imported files.
+func transactionDay(field, text string) (passerelle.Date, error) {
+	day, err := passerelle.ParseDate(field, text)
+	if err == nil && (text < "1900" || text > "2100") {
+		err = passerelle.InvalidField(field, "must be from 1900 to 2099")
+	}
+	return day, err
+}
+
 func (in transactionEdit) edit() (bankstore.TransactionEdit, error) {
 	e := bankstore.TransactionEdit{Wording: in.Wording, Comment: in.Comment, Active: in.Active}
 	if in.ApplicationDate != nil {
-		day, err := passerelle.ParseDate("application_date", *in.ApplicationDate)
+		day, err := transactionDay("application_date", *in.ApplicationDate)
 		if err != nil {
 			return e, err
 		}
@@ -527,7 +536,7 @@ func (in transactionEdit) edit() (bankstore.TransactionEdit, error) {
 }
 
 // code returns the category's full code. With a parent, this is the parent's code, a dot and the
-// category's own code.
+// category's own code. A built-in category has its parent even if the input does not name it.
 func (in categoryInput) code(field string) (string, error) {
 	for name, code := range map[string]string{".code": in.Code, ".parent_code": in.ParentCode} {
 		if strings.Trim(code, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
@@ -538,7 +547,7 @@ func (in categoryInput) code(field string) (string, error) {
 		return "", passerelle.MissingField(field+".code", "is required")
 	}
 	if in.ParentCode == "" {
-		return in.Code, nil
+		return passerelle.WithParent(in.Code), nil
 	}
 	return in.ParentCode + "." + in.Code, nil
 }
