@@ -287,7 +287,11 @@ func (c *csvFile) statement(row []string) (*csvStatement, error) {
 	}
 	a.Currency = cmp.Or(a.Currency, c.currency)
 	if a.check(c.line, "") != nil {
-		return nil, at(c.line, accountColumn, "%s", errCSVAccount).because(NoAccount)
+		why := errCSVAccount
+		if a.Currency == "" && a.IBAN+a.Number != "" {
+			why = errCSVCurrency
+		}
+		return nil, at(c.line, accountColumn, "%s", why).because(NoAccount)
 	}
 	if s := c.of[a]; s != nil {
 		return s, nil

@@ -292,4 +292,7 @@ func (l *csvLayout) cell(row []string, meaning string) string {
 	return strings.Join(parts, " ")
 }
 
-var errCSVAccount = errors.New("the file does not name its account; send a mapping with account.iban or account.number, and account.currency")
+var (
+	errCSVAccount  = errors.New("the file does not name its account; send a mapping with account.iban or account.number, and account.currency")
+	errCSVCurrency = errors.New("the file does not name the currency of the account; send a mapping with account.currency")
+)

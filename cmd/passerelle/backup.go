@@ -41,7 +41,7 @@ func (b *backupCommand) Run(c *console) error {
 			return noteView{passerelle.FormatDateTime(began, time.UTC)}, noteBackup(c, db, began)
 		})
 	case b.To == "":
-		return passerelle.MissingField("--to", "it names the file of the copy")
+		return passerelle.MissingField("--to", "is required: it names the file of the copy")
 	}
 	meter := c.meter("backup")
 	err := backup.Make(c.ctx, b.Database, b.To, meter)
@@ -104,7 +104,7 @@ func (r *restoreCommand) Run(c *console) error {
 	case r.IDsOnly:
 		return r.skip(c)
 	case r.From == "":
-		return passerelle.MissingField("--from", "it names the copy")
+		return passerelle.MissingField("--from", "is required: it names the copy")
 	}
 	began := time.Now()
 	meter := c.meter("restore")

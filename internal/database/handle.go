@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"passerelle"
 )
 
 // Config contains the settings of a database, except its address.
@@ -106,7 +108,7 @@ func openEngine(ctx context.Context, url string, config Config) (engine, error) 
 	case "postgres", "postgresql":
 		return openPostgres(ctx, url, config)
 	}
-	return nil, fmt.Errorf("open the database: the address begins with %q instead of sqlite: or postgres://", scheme)
+	return nil, passerelle.InvalidField("database", "the address begins with %q instead of sqlite: or postgres://", scheme)
 }
 
 // Ping fails when the database does not respond.

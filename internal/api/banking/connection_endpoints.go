@@ -173,6 +173,9 @@ func (s *Service) connect(ctx context.Context, c *httpapi.Caller, in connectInpu
 		_, gone := s.Aggregation.User(ctx, c.Domain, user)
 		err = errors.Join(gone, err)
 	}
+	if in.ConnectorUUID == "" {
+		err = renamed(err, "connector_uuid", "id_connector")
+	}
 	if err != nil {
 		return connectionOutput{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"passerelle"
 	"passerelle/internal/aggregation"
@@ -97,6 +98,17 @@ func below(place string, err error) error {
 	}
 	there := *about
 	there.Field, there.Message = place+there.Field, place+there.Message
+	return &there
+}
+
+// renamed replaces the field of an error, if it is the field `former`.
+func renamed(err error, former, field string) error {
+	var about *passerelle.Error
+	if !errors.As(err, &about) || about.Field != former {
+		return err
+	}
+	there := *about
+	there.Field, there.Message = field, field+strings.TrimPrefix(there.Message, former)
 	return &there
 }
 
