@@ -43,7 +43,7 @@ type devCommand struct {
 
 // Run serves until the context ends or the listener fails.
 func (d *devCommand) Run(c *console) error {
-	if err := errors.Join(d.Flags.Resolve(&d.Database, &d.Files, &d.SMTPURL), checkAddress("--listen", d.Listen)); err != nil {
+	if err := errors.Join(d.Flags.Resolve(&d.Database, &d.Files, &d.SMTPURL), checkListen("--listen", d.Listen, listenExample)); err != nil {
 		return err
 	}
 	timing, err := sandbox.ParseTiming(d.Profile)

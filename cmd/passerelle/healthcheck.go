@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"net"
 	"time"
 
-	"passerelle"
 	"passerelle/internal/supervision"
 )
 
@@ -30,7 +28,7 @@ func (h *healthcheckCommand) Run(c *console) error {
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, h.Timeout)
 	defer cancel()
-	if err := checkAddress("--ops-listen", h.OpsListen); err != nil {
+	if err := checkAddress("--ops-listen", h.OpsListen, opsExample); err != nil {
 		return err
 	}
 	server, err := supervision.Ask(ctx, h.OpsListen, path)
@@ -38,14 +36,6 @@ func (h *healthcheckCommand) Run(c *console) error {
 		return err
 	}
 	return c.show(healthView{true, server})
-}
-
-// checkAddress fails when a flag is not an address with a port.
-func checkAddress(flag, address string) error {
-	if _, _, err := net.SplitHostPort(address); err != nil {
-		return passerelle.InvalidField(flag, "must be an address with a port, such as 127.0.0.1:8080")
-	}
-	return nil
 }
 
 // alive sends a health check, if the service has an address for it.

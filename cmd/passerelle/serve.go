@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"os/signal"
@@ -129,17 +130,42 @@ func (s *serveCommand) config(c *console) (service.Config, error) {
 	return config, err
 }
 
+// These are examples of the addresses for the API and for metrics.
+const (
+	listenExample = "127.0.0.1:8080"
+	opsExample    = "127.0.0.1:9464"
+)
+
 // checkAddresses checks the addresses to listen on before anything is stored. Only --listen is
 // required.
 func (s *serveCommand) checkAddresses() error {
-	err := checkAddress("--listen", s.Listen)
-	if s.OpsListen != "" {
-		err = errors.Join(err, checkAddress("--ops-listen", s.OpsListen))
+	for _, one := range []struct{ flag, address, example string }{
+		{"--listen", s.Listen, listenExample}, {"--ops-listen", s.OpsListen, opsExample}, {"--console-listen", s.ConsoleListen, listenExample},
+	} {
+		if one.flag != "--listen" && (one.address == "" || one.address == service.NoConsole) {
+			continue
+		}
+		if err := checkListen(one.flag, one.address, one.example); err != nil {
+			return err
+		}
 	}
-	if s.ConsoleListen != "" && s.ConsoleListen != service.NoConsole {
-		err = errors.Join(err, checkAddress("--console-listen", s.ConsoleListen))
+	return nil
+}
+
+// checkListen fails when the service cannot listen on the address of a flag.
+func checkListen(flag, address, example string) error {
+	if err := checkAddress(flag, address, example); err != nil {
+		return err
 	}
-	return err
+	return service.CheckListen(flag, address)
+}
+
+// checkAddress fails when a flag is not an address with a port.
+func checkAddress(flag, address, example string) error {
+	if _, port, err := net.SplitHostPort(address); err != nil || port == "" {
+		return passerelle.InvalidField(flag, "must be an address with a port, such as %s", example)
+	}
+	return nil
 }
 
 // ownFiles returns the default folder for files.

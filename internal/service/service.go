@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -365,6 +366,16 @@ func (s *Service) listen() error {
 	}
 	s.warnOfProfiles()
 	return nil
+}
+
+// CheckListen fails when Open could not listen on the address of a flag. Commands call it before
+// they store anything.
+func CheckListen(flag, address string) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return cannotListen(flag, address, err)
+	}
+	return listener.Close()
 }
 
 // cannotListen describes why the service cannot listen on the address of a flag.
