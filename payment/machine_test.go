@@ -152,14 +152,14 @@ disappears in one of three ways:
 - The bank or the payer refuses the cancellation. The payment continues.
 - The payment ends in another way first. In this case, the outcome at the bank determines the state.
 
-A created payment can always be cancelled. After that, the service refuses some requests of the client to cancel:
+A created payment can be cancelled until its order is sent. The service refuses some requests of the client to cancel:
 
 | Reason | Response |
 |---|---|
 | the payment has ended | 409 ` + "`conflict`" + ` |
 | the bank cancels no payments | 400 ` + "`notSupported`" + ` |
 | an instruction is instant | 409 ` + "`conflict`" + ` |
-| another cancellation is under way | 409 ` + "`conflict`" + ` |
+| another operation on the payment is under way, or the outcome of its order is unknown | 409 ` + "`conflict`" + ` |
 
 ## Which webhooks report a change, and when
 

@@ -20,6 +20,8 @@ var (
 	ErrConstraint = database.ErrConstraint
 	// ErrUnknown reports that the service cannot tell whether the unit was written.
 	ErrUnknown = database.ErrUnknown
+	// ErrUnread reports that the unit was written, but that the rows it returned were lost.
+	ErrUnread = database.ErrUnread
 	// ErrClosed reports a write after Close. On SQLite, it also reports a query after Close.
 	ErrClosed = database.ErrClosed
 	// ErrInUse reports that another server already uses the database.

@@ -25,7 +25,7 @@ var (
 	errTooLarge  = fault(http.StatusRequestEntityTooLarge, "The form is too large", "It contains more than this page accepts. Nothing was changed.")
 	ErrForbidden = fault(http.StatusForbidden, "Your role does not allow this", "Ask somebody with another role. Nothing was changed.")
 	errBusy      = fault(http.StatusServiceUnavailable, "Not available right now", "The service is busy or its database cannot be reached. Try again in a moment.")
-	errUnknown   = fault(http.StatusServiceUnavailable, "It is unknown whether this was done", "The database did not confirm the change in time. See whether it was made before you repeat it.")
+	errUnknown   = fault(http.StatusServiceUnavailable, "It is unknown whether this was done", "The database did not confirm the change in time. Check whether the change exists before you make it again.")
 	errBug       = fault(http.StatusInternalServerError, "Something went wrong", "This is not your fault. The service's log has details under the number below.")
 )
 
@@ -44,8 +44,10 @@ func (h *Handler) fail(pc *Context, err error) {
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		err = ErrNoPage
-	case errors.Is(err, store.ErrUnknown):
+	case !reading(pc) && (errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrUnread)):
 		err = fmt.Errorf("%w: %w", errUnknown, err)
+	case errors.Is(err, store.ErrUnknown): // the page only records that an operator has read it
+		err = fmt.Errorf("%w: %w", errBusy, err)
 	}
 	request := h.RequestID(pc)
 	faults := web.Faults{Pages: own, Log: h.Log, Failure: "a page of the console could not be served", NoPage: ErrNoPage, Busy: errBusy, Bug: errBug, Method: errMethod}
@@ -55,6 +57,10 @@ func (h *Handler) fail(pc *Context, err error) {
 			Body: frame{Data: faultData{f.Title, f.Text, request}},
 		}
 	})
+}
+
+func reading(pc *Context) bool {
+	return pc.Request.Method == http.MethodGet || pc.Request.Method == http.MethodHead
 }
 
 // UserMessage returns the text of an error that people may see. It returns false for all other
