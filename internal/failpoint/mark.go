@@ -78,7 +78,7 @@ func note(name string) {
 // shared matches functions that many other functions call in the same way. The name of the function
 // that calls them describes the place better. The functions of package failpoint are on every
 // stack.
-var shared = regexp.MustCompile(`^(failpoint|database|store|bankstore|operatorstore|bankcall|runtime)\.|\.(commit|write|ask|callBank|begin|finish|limitDB)$|connector\.Guard`)
+var shared = regexp.MustCompile(`^(failpoint|database|store|bankstore|operatorstore|bankcall|runtime)\.|\.(commit|commitChoice|write|ask|callBank|begin|finish|limitDB)$|connector\.Guard`)
 
 // reservation is the function that reserves ids. The caller of this function is random, because any
 // write may use the last reserved id. The function's own name therefore describes the place better.

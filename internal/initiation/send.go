@@ -79,7 +79,8 @@ func (i *Initiation) begin(ctx context.Context, p *payment.Payment, a *store.Att
 	})
 }
 
-// commitChoice commits a payment with what a client or payer has chosen, and an addition.
+// commitChoice commits a payment before a call to its bank, or with what a client or payer has
+// chosen, and an addition.
 func (i *Initiation) commitChoice(ctx context.Context, p *payment.Payment, check *time.Time, also addition) error {
 	err := i.DB.Write(ctx, func(tx *store.Tx) error {
 		i.name(tx, p)
@@ -95,7 +96,7 @@ func raced(err error) error {
 		return underWay()
 	}
 	if err != nil {
-		return fmt.Errorf("store a validation: %w", err)
+		return fmt.Errorf("store a payment before its bank call: %w", err)
 	}
 	return nil
 }

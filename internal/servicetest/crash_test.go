@@ -237,7 +237,7 @@ var elsewhere = map[string]string{
 
 // through is the pattern of functions by which many other functions commit. The marks name the
 // callers of these functions instead.
-var through = regexp.MustCompile(`\.(commit|write|ask|callBank|begin|finish|limitDB)$`)
+var through = regexp.MustCompile(`\.(commit|commitChoice|write|ask|callBank|begin|finish|limitDB)$`)
 
 func committing(t *testing.T) (names []string) {
 	for _, folder := range []string{"initiation", "delivery", "aggregation"} {

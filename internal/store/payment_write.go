@@ -151,8 +151,8 @@ func (tx *Tx) insertTransition(p *payment.Payment, t payment.Transition) {
 
 // UpdatePayment stores a changed payment in place of the loaded version, with its transitions and
 // its notes. It then removes the notes from p. It does not store the choices that [Tx.UpdateChoice]
-// stores: SQLite writes an index anew for each column that a statement names, even if the value
-// stays the same. Write fails with ErrConflict when another process has changed the payment since
+// stores: SQLite deletes and inserts the row's entry in each index with a column that the statement
+// names, even if the value stays the same. Write fails with ErrConflict when another process has changed the payment since
 // it was loaded. The argument `check` is the time of the next request to the bank, in the domain's
 // time. It is nil when no such request is planned.
 func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition, check *time.Time) error {
@@ -242,8 +242,9 @@ func (tx *Tx) forgetEarlyData(p *payment.Payment) {
 }
 
 // mayHaveAttempts reports whether the bank may have been asked about a payment. The connector is
-// stored with the first attempt or earlier, and a payment never loses its connector. The version
-// that every change of a payment requires makes sure that this holds for the stored payment too.
+// stored with the first attempt or earlier, and a payment never loses its connector. This also
+// holds for the stored payment, because callers change its version in the same unit, or have loaded
+// an attempt.
 func mayHaveAttempts(p *payment.Payment) bool { return p.Connector != "" }
 
 // PayerReturned records that the payer of a payment was redirected to the client, if the payment
