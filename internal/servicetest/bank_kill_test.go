@@ -52,7 +52,9 @@ func payAtBanks(t *testing.T, database string, banks []string, kills int) {
 		s.awaitDone(1+failures.random.IntN(5), 5*time.Second)
 		failures.play(t, n%failureKinds, n/failureKinds)
 	}
-	s.awaitEveryKind(time.Minute)
+	if !s.awaitEveryKind(3 * time.Minute) {
+		t.Error("after the failures, not every kind of payment was done")
+	}
 	close(over)
 	shopping.Wait()
 	s.finish(banks[0] == "idempotent")
@@ -136,28 +138,32 @@ func (s *merchant) sell(stop <-chan struct{}) {
 	}
 }
 
-// awaitDone returns when that many more payments are done, or when the time is over.
+// awaitDone returns when a number of further payments are done, or when the time is over.
 func (s *merchant) awaitDone(more int, within time.Duration) {
 	s.await(within, func(before, now map[string]int) bool { return sum(now)-sum(before) >= more })
 }
 
-// awaitEveryKind returns when one more payment of every kind is done, or when the time is over.
-func (s *merchant) awaitEveryKind(within time.Duration) {
-	s.await(within, func(before, now map[string]int) bool {
+// awaitEveryKind reports whether a further payment of every kind is done before the time is over.
+func (s *merchant) awaitEveryKind(within time.Duration) bool {
+	return s.await(within, func(before, now map[string]int) bool {
 		return !slices.ContainsFunc(s.kinds, func(kind string) bool { return now[kind] == before[kind] })
 	})
 }
 
-func (s *merchant) await(within time.Duration, enough func(before, now map[string]int) bool) {
+func (s *merchant) await(within time.Duration, enough func(before, now map[string]int) bool) bool {
 	done := func() map[string]int {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return maps.Clone(s.done)
 	}
 	before := done()
-	for deadline := time.Now().Add(within); !enough(before, done()) && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(within); time.Now().Before(deadline); {
+		if enough(before, done()) {
+			return true
+		}
 		<-time.After(shortPause)
 	}
+	return false
 }
 
 func sum(counts map[string]int) (all int) {
