@@ -21,7 +21,7 @@ func TestUpgradeUnderLoad(t *testing.T) {
 	if previous == "" {
 		t.Fatal("PASSERELLE_TEST_PREVIOUS is not set: make torture sets it to what scripts/previous-version prints")
 	}
-	old := servicetest.StartBinary(t, previous, storetest.Postgres(t))
+	old := servicetest.StartBinary(t, previous, storetest.EmptyPostgres(t)) // the old program makes its own schema
 	o := load{t: t, random: rand.New(rand.NewPCG(chosen, 1)), processes: []*servicetest.Process{old}}
 	o.run(func(l *ledger) {
 		l.d.until(30)
