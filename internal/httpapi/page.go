@@ -82,7 +82,7 @@ type Links struct {
 
 // Listing contains the members that follow the items in the output of a list.
 type Listing struct {
-	Total int64 `json:"total" doc:"number of items on all pages"`
+	Total int64 `json:"total" doc:"number of items on all pages; pages after the first, reached with a link, repeat the number from the first page"`
 	Links Links `json:"_links"`
 }
 

@@ -56,7 +56,7 @@ type Transaction struct {
 	Card               string                     `json:"card"`
 	WebID              string                     `json:"webid"`
 	DocumentsCount     int                        `json:"documents_count" doc:"number of documents that the user attached"`
-	Information        map[string]string          `json:"informations" expand:"true"`
+	Information        map[string]string          `json:"informations" expand:"true" doc:"values that the application stored; empty without expand"`
 	Counterparty       *Counterparty              `json:"counterparty"`
 	Origin             *Origin                    `json:"origin,omitempty" doc:"position in the statement file that the transaction came from, if any"`
 	Account            *BankAccount               `json:"account,omitempty" expand:"true" doc:"with expand"`

@@ -19,7 +19,7 @@ func (s *Service) clusterRoutes() []httpapi.Route {
 		return httpapi.Route{Method: method, Pattern: pattern, Aliases: aliases, Needs: ofUser, Creates: map[string]string{http.MethodPost: "transaction_cluster"}[method], Endpoint: e, Summary: summary, Doc: doc, Errors: codes}
 	}
 	return []httpapi.Route{
-		route(http.MethodGet, "", "List series of transactions", "Lists the series of recurring transactions of an account: those that the service found after the last synchronisation, and those created through the API.", httpapi.Handle(s.listClusters)),
+		route(http.MethodGet, "", "List series of transactions", "Lists the series of recurring transactions of all accounts, or of the account in the path, including disabled series: those that the service found after the last synchronisation, and those created through the API.", httpapi.Handle(s.listClusters)),
 		route(http.MethodPost, "", "Create a series of transactions", "Creates a cluster without transactions for the account named in the path or in id_account.", httpapi.Handle(s.createCluster), "conflict"),
 		route(http.MethodGet, "/{clusterId}", "Read a series of transactions", "", httpapi.Handle(s.oneCluster)),
 		route(httpapi.Update, "/{clusterId}", "Change a series of transactions", "Omitted members keep their values. Synchronisations overwrite amount, increment and date of clusters that the service found.", httpapi.Handle(s.changeCluster)),
