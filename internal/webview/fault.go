@@ -38,8 +38,8 @@ var (
 	// These take the place of errBusy and errBug after a form about a connection. The form may have
 	// had an effect, and sending it again could have the effect twice. Forms about payments have
 	// their effect once.
-	errBusyDoubt = fault(http.StatusServiceUnavailable, "doubt")
-	errBugDoubt  = fault(http.StatusInternalServerError, "doubt")
+	errBusyUnknown = fault(http.StatusServiceUnavailable, "unknown")
+	errBugUnknown  = fault(http.StatusInternalServerError, "unknown")
 
 	// These are the errors that pages about connections can show.
 	errWrong     = fault(http.StatusBadRequest, "wrong")
@@ -132,7 +132,7 @@ func (w *Webview) fail(pc *pageContext, err error) {
 	ctx, request := pc.context(), w.RequestID(pc.context())
 	faults := web.Faults{Pages: pages, Log: w.Log, Failure: "a payment page could not be served", NoPage: errNoPage, Busy: errBusy, Bug: errBug, Method: errMethod}
 	if pc.flow != "" && pc.flow != flowPayment && !pc.reading() {
-		faults.Busy, faults.Bug = errBusyDoubt, errBugDoubt
+		faults.Busy, faults.Bug = errBusyUnknown, errBugUnknown
 	}
 	if errors.Is(err, store.ErrUnknown) {
 		err = fmt.Errorf("%w: %w", faults.Busy, err)
