@@ -98,10 +98,23 @@ func (d *driver) call(method, path, token string, body any) []byte {
 	return d.keep(method, path, token, "", body)
 }
 
+// base returns the address for the next request. Requests take the addresses in turn.
+func (d *driver) base() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.bases[int(d.turn.Add(1))%len(d.bases)]
+}
+
+// use sets the addresses to which clients send requests.
+func (d *driver) use(bases ...string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.bases = bases
+}
+
 // send returns the status 0 if there was no response.
 func (d *driver) send(method, path, token, key string, body any) (status int, answer []byte) {
-	base := d.bases[int(d.turn.Add(1))%len(d.bases)]
-	request := must(http.NewRequest(method, base+path, bytes.NewReader(must(json.Marshal(body)))))
+	request := must(http.NewRequest(method, d.base()+path, bytes.NewReader(must(json.Marshal(body)))))
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Authorization", "Bearer "+token)
 	if key != "" {
