@@ -326,8 +326,8 @@ func (d *driver) awaitBeginning() {
 }
 
 // firstEventConnection is the first connection id in triggered events. The connections of users
-// have lower ids.
-const firstEventConnection = 1_000_000
+// have lower ids, even after a restored database has skipped ten million.
+const firstEventConnection = 1_000_000_000_000
 
 func (d *driver) sync(stop <-chan struct{}) map[int64]bool {
 	reported := map[int64]bool{}
