@@ -152,13 +152,13 @@ disappears in one of three ways:
 - The bank or the payer refuses the cancellation. The payment continues.
 - The payment ends in another way first. In this case, the outcome at the bank determines the state.
 
-A created payment can be cancelled until its order is sent. The service refuses some requests of the client to cancel:
+A client can cancel every created payment whose order was not sent. After that, the service refuses these requests:
 
 | Reason | Response |
 |---|---|
 | the payment has ended | 409 ` + "`conflict`" + ` |
 | the bank cancels no payments | 400 ` + "`notSupported`" + ` |
-| an instruction is instant | 409 ` + "`conflict`" + ` |
+| an instruction is instant, and the bank cancels payments | 409 ` + "`conflict`" + ` |
 | another operation on the payment is under way, or the outcome of its order is unknown | 409 ` + "`conflict`" + ` |
 
 ## Which webhooks report a change, and when

@@ -287,11 +287,11 @@ func (c *csvFile) statement(row []string) (*csvStatement, error) {
 	}
 	a.Currency = cmp.Or(a.Currency, c.currency)
 	if a.check(c.line, "") != nil {
-		why := errCSVAccount
+		column, why := accountColumn, errCSVAccount
 		if a.Currency == "" && a.IBAN+a.Number != "" {
-			why = errCSVCurrency
+			column, why = currencyColumn, errCSVCurrency
 		}
-		return nil, at(c.line, accountColumn, "%s", why).because(NoAccount)
+		return nil, at(c.line, column, "%s", why).because(NoAccount)
 	}
 	if s := c.of[a]; s != nil {
 		return s, nil

@@ -118,7 +118,7 @@ func TestCSVRefused(t *testing.T) {
 		"other columns":    {"", csvOf("When,What", "2026-11-02,1.00"), "CSV with other column names needs a mapping"},
 		"mapping of other": {`{"columns":{"date":"Wann","amount":"Was"}}`, csvOf("When,What"), "has the columns of the mapping"},
 		"no transactions":  {"", csvOf("date,amount"), "has no transactions"},
-		"no currency":      {"", csvOf("account,date,amount", "FR7630006000011234567890189,2026-11-02,1.00"), "line 2, account: the file does not name the currency of the account; send a mapping"},
+		"no currency":      {"", csvOf("account,date,amount", "FR7630006000011234567890189,2026-11-02,1.00"), "line 2, currency: the file does not name the currency of the account; send a mapping"},
 		"no account":       {"", csvOf("date,amount", "2026-11-02,1.00"), "line 2, account: the file does not name its account; send a mapping"},
 		"no such day":      {"", file("1,EUR,2026-11-31,1.50,2.50,booked,C,Tea"), "line 3, date: must be a valid date YYYY-MM-DD"},
 		"no day":           {"", file("1,EUR,,1.50,2.50,booked,C,Tea"), "line 3, date: must be a valid date"},

@@ -43,7 +43,10 @@ type devCommand struct {
 
 // Run serves until the context ends or the listener fails.
 func (d *devCommand) Run(c *console) error {
-	if err := errors.Join(d.Flags.Resolve(&d.Database, &d.Files, &d.SMTPURL), checkListen("--listen", d.Listen, listenExample)); err != nil {
+	if err := d.Flags.Resolve(&d.Database, &d.Files, &d.SMTPURL); err != nil {
+		return err
+	}
+	if err := checkAddress("--listen", d.Listen, listenExample); err != nil {
 		return err
 	}
 	timing, err := sandbox.ParseTiming(d.Profile)
@@ -68,6 +71,9 @@ func (d *devCommand) Run(c *console) error {
 	}
 	if mails == nil {
 		mails = service.ShownMails{Log: c.log}
+	}
+	if err := service.CheckListen(service.Config{Listen: d.Listen}); err != nil {
+		return err
 	}
 	ring, err := d.openFolder(c)
 	if err != nil {

@@ -173,9 +173,10 @@ func sentence(err error) string {
 	return err.Error()
 }
 
-// moreCommands completes kong's message about a missing command, which names only some commands.
+// moreCommands completes kong's message about a missing command when the message does not name all
+// commands.
 func moreCommands(err error) string {
-	if strings.HasPrefix(err.Error(), "expected one of ") {
+	if strings.HasPrefix(err.Error(), "expected one of ") && strings.HasSuffix(err.Error(), "...") {
 		return " (--help lists all)"
 	}
 	return ""

@@ -67,6 +67,9 @@ func (s *serveCommand) Run(c *console) error {
 	if strings.HasPrefix(s.Database, "sqlite:") {
 		c.log.Warn("SQLite supports one process; do not run a second replica on this database")
 	}
+	if err := service.CheckListen(config); err != nil {
+		return err
+	}
 	running, err := service.Open(c.ctx, config)
 	if err != nil {
 		return err
@@ -136,8 +139,7 @@ const (
 	opsExample    = "127.0.0.1:9464"
 )
 
-// checkAddresses checks the addresses to listen on before anything is stored. Only --listen is
-// required.
+// checkAddresses checks the form of the addresses to listen on. Only --listen is required.
 func (s *serveCommand) checkAddresses() error {
 	for _, one := range []struct{ flag, address, example string }{
 		{"--listen", s.Listen, listenExample}, {"--ops-listen", s.OpsListen, opsExample}, {"--console-listen", s.ConsoleListen, listenExample},
@@ -145,19 +147,11 @@ func (s *serveCommand) checkAddresses() error {
 		if one.flag != "--listen" && (one.address == "" || one.address == service.NoConsole) {
 			continue
 		}
-		if err := checkListen(one.flag, one.address, one.example); err != nil {
+		if err := checkAddress(one.flag, one.address, one.example); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// checkListen fails when the service cannot listen on the address of a flag.
-func checkListen(flag, address, example string) error {
-	if err := checkAddress(flag, address, example); err != nil {
-		return err
-	}
-	return service.CheckListen(flag, address)
 }
 
 // checkAddress fails when a flag is not an address with a port.

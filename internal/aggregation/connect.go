@@ -84,7 +84,7 @@ func wrongpass(message string) error {
 func (a *Aggregation) open(ctx context.Context, d passerelle.Domain, id passerelle.UserID, r Request) (*syncRun, connector.DataReader, error) {
 	reader, known := a.Connectors.DataReader(r.Connector)
 	if !known || !Usable(d, reader.Profile()) {
-		return nil, nil, passerelle.InvalidField("connector_uuid", "no such connector reads accounts or documents")
+		return nil, nil, passerelle.InvalidField("connector_uuid", "names no connector that reads accounts or documents")
 	}
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
 	if err != nil {

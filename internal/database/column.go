@@ -79,10 +79,11 @@ func OptionalDate(d passerelle.Date) *string {
 	return &text
 }
 
-// Date reads a day that OptionalDate wrote. It returns the zero day for NULL, and fails for any
-// other text.
+// Date reads a day that OptionalDate wrote. It returns the zero day for NULL, and for the empty
+// text that earlier versions stored for a client's transaction without a date. It fails for any
+// other text that is no day.
 func Date(s *string) (passerelle.Date, error) {
-	if s == nil {
+	if s == nil || *s == "" {
 		return passerelle.Date{}, nil
 	}
 	d, err := passerelle.ParseDate("", *s)

@@ -160,11 +160,21 @@ func TestAnAddressInUse(t *testing.T) {
 		"--console-listen": {Listen: "127.0.0.1:0", ConsoleListen: address},
 		"--ops-listen":     {Listen: "127.0.0.1:0", OpsListen: address},
 	} {
+		if err := service.CheckListen(config); err == nil || !strings.Contains(err.Error(), flag) {
+			t.Errorf("%s is checked: %v", flag, err)
+		}
 		config.Database, config.Keys, config.Files, config.Migrate = storetest.SQLite(t), keys.Generate(), t.TempDir(), true
 		_, err := service.Open(t.Context(), config)
 		want := "the address " + address + " is already in use: choose another address with " + flag
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", flag, err)
 		}
+	}
+	busy.Close()
+	if err := service.CheckListen(service.Config{Listen: address, ConsoleListen: service.NoConsole}); err != nil {
+		t.Errorf("a free address: %v", err)
+	}
+	if err := service.CheckListen(service.Config{Listen: address, OpsListen: address}); err == nil || !strings.Contains(err.Error(), "--ops-listen") {
+		t.Errorf("one address for two flags: %v", err)
 	}
 }

@@ -368,14 +368,20 @@ func (s *Service) listen() error {
 	return nil
 }
 
-// CheckListen fails when Open could not listen on the address of a flag. Commands call it before
-// they store anything.
-func CheckListen(flag, address string) error {
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return cannotListen(flag, address, err)
+// CheckListen fails when Open could not listen on all its addresses. Commands call it before they
+// store anything.
+func CheckListen(c Config) error {
+	for _, one := range []struct{ flag, address string }{{"--listen", c.Listen}, {"--console-listen", c.ConsoleListen}, {"--ops-listen", c.OpsListen}} {
+		if one.address == "" || one.address == NoConsole {
+			continue
+		}
+		listener, err := net.Listen("tcp", one.address)
+		if err != nil {
+			return cannotListen(one.flag, one.address, err)
+		}
+		defer listener.Close() // two flags may have the same address
 	}
-	return listener.Close()
+	return nil
 }
 
 // cannotListen describes why the service cannot listen on the address of a flag.

@@ -107,7 +107,7 @@ func TestAnotherReplicaTakesOver(t *testing.T) {
 	if held <= 0 {
 		t.Fatal("the dead process held no lease")
 	}
-	d.bases = []string{other.BaseURL}
+	d.use(other.BaseURL)
 	d.payAll(replicaClients, orders(eventCount(60)/changesOfPayment, nil, always))
 	// The test waits at most one and a half times the remaining time of the lease, because the
 	// machine may be slow.

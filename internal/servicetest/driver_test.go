@@ -59,7 +59,7 @@ type driver struct {
 	disturbed    atomic.Int64
 	withoutRetry atomic.Int64
 
-	mu       sync.Mutex
+	mu       sync.Mutex // also guards bases
 	payments map[int64]bool
 	answers  map[int]int
 	longest  time.Duration

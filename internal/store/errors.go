@@ -31,7 +31,7 @@ var (
 	ErrNoClient error = &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Message: "The application no longer exists."}
 	// ErrManyLines reports that the payments of a page have more instructions together than
 	// maxPageLines. Clients get this error as it is.
-	ErrManyLines error = passerelle.InvalidField("limit", "the page would contain more than %d instructions; ask for at most %d payments at once", maxPageLines, fewEnough)
+	ErrManyLines error = passerelle.InvalidField("limit", "the page and the payment after it have more than %d instructions; ask for at most %d payments at once", maxPageLines, fewEnough)
 	// ErrWanted reports that a webhook is subscribed to an event that was emitted as Unwanted.
 	ErrWanted = errors.New("a webhook has subscribed to the event in the meantime")
 )

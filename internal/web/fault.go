@@ -14,6 +14,8 @@ import (
 type FaultPage struct {
 	Status      int
 	Title, Text string
+	// Again is set when the page suggests trying again. The response then has a Retry-After header.
+	Again bool
 }
 
 // Error returns a text with the title of the page.
@@ -53,10 +55,10 @@ func (s Faults) Answer(ctx context.Context, w http.ResponseWriter, err error, re
 		s.Log.LogAttrs(ctx, slog.LevelError, s.Failure,
 			slog.String("request_id", request), slog.Int("status", f.Status), slog.Any("error", err))
 	}
-	switch f {
-	case s.Method:
+	if f == s.Method {
 		w.Header().Set("Allow", "GET, HEAD, POST")
-	case s.Busy:
+	}
+	if f.Again {
 		w.Header().Set("Retry-After", "1")
 	}
 	page := describe(f)

@@ -20,6 +20,12 @@ func fault(status int, name string) *web.FaultPage {
 	return &web.FaultPage{Status: status, Title: "fault." + name + ".title", Text: "fault." + name + ".text"}
 }
 
+// again returns an error page that suggests trying again.
+func again(f *web.FaultPage) *web.FaultPage {
+	f.Again = true
+	return f
+}
+
 // These are the errors that any page can show.
 var (
 	errLink     = fault(http.StatusUnauthorized, "link")
@@ -32,7 +38,7 @@ var (
 	errForm     = fault(http.StatusBadRequest, "form")
 	errTooLarge = fault(http.StatusRequestEntityTooLarge, "form")
 	errMany     = fault(http.StatusTooManyRequests, "many")
-	errBusy     = fault(http.StatusServiceUnavailable, "busy")
+	errBusy     = again(fault(http.StatusServiceUnavailable, "busy"))
 	errBug      = fault(http.StatusInternalServerError, "bug")
 
 	// These take the place of errBusy and errBug after a form about a connection. The form may have

@@ -1,16 +1,63 @@
 package webview_test
 
 import (
+	"html"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 
+	"passerelle"
 	"passerelle/internal/store/storetest"
 )
 
-// TestFailedFormsMayHaveWorked makes the database fail. After a form about a connection, the page must
-// not promise that repeating the form is safe.
+// A broken link shows advice. The page also has a link back to the application, if the application
+// may use the redirect_uri in the broken link.
+func TestBrokenLinksLeadBack(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		client := number(passerelle.PaymentID(s.client.ID))
+		for _, c := range []struct {
+			name, path string
+			query      url.Values
+			back       string
+		}{
+			{"used code", "/webview/en/connect", url.Values{"client_id": {client}, "redirect_uri": {"https://shop.example/sorry"}, "code": {"x"}, "state": {"a&b"}}, "https://shop.example/sorry?state=a%26b"},
+			{"wrong payment code", "/webview/en/payment", url.Values{"client_id": {client}, "redirect_uri": {"https://shop.example/sorry"}, "code": {"x"}}, "https://shop.example/sorry"},
+			{"not registered", "/webview/en/connect", url.Values{"client_id": {client}, "redirect_uri": {"https://evil.example/"}, "code": {"x"}}, ""},
+			{"unknown application", "/webview/en/connect", url.Values{"client_id": {"999"}, "redirect_uri": {"https://shop.example/sorry"}}, ""},
+			{"no payment of this browser", "/webview/en/payment", url.Values{"payment_id": {"1"}}, ""},
+		} {
+			got := s.get(t, c.path+"?"+c.query.Encode())
+			if got.status < 400 || !strings.Contains(got.body, "Go back") && !strings.Contains(got.body, "Please tell the site") {
+				t.Errorf("%s: %d does not say what to do: %s", c.name, got.status, got.body)
+			}
+			if c.back == "" && strings.Contains(got.body, `class="button"`) {
+				t.Errorf("%s: leads somewhere: %s", c.name, got.body)
+			}
+			if button := `<a class="button" href="` + html.EscapeString(c.back) + `">Go back to Maison Dupont</a>`; c.back != "" && !strings.Contains(got.body, button) {
+				t.Errorf("%s: lacks %s: %s", c.name, button, got.body)
+			}
+		}
+	})
+}
+
+// When a person opens a payment's page after their access has ended, the response is an error page
+// with a link back to the application.
+func TestPageLinksBackAfterAccessEnded(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		p := s.create(t, nil)
+		page := s.open(t, p.ID, sorry)
+		s.revokeAll(t)
+		got := s.get(t, page)
+		want := html.EscapeString("https://shop.example/sorry?id_payment=" + number(p.ID) + "&state=a%26b%3D%C3%BC")
+		if got.status != http.StatusUnauthorized || !strings.Contains(got.body, `href="`+want+`"`) || strings.Contains(got.body, "Order 1234") {
+			t.Errorf("%d does not lead to %s, or shows the payment: %s", got.status, want, got.body)
+		}
+	})
+}
+
+// TestFailedFormsMayHaveWorked makes the database fail. After a form about a connection, the page
+// must not promise that repeating the form is safe.
 func TestFailedFormsMayHaveWorked(t *testing.T) {
 	const unknown, safe = "We do not know whether this worked", "Nothing will be done twice"
 	database := storetest.SQLite(t)

@@ -150,6 +150,22 @@ type connectInput struct {
 	Values        map[string]string `body:"*,query" max:"8192" doc:"values of the connector's fields"`
 }
 
+// connector returns the id or UUID of the requested connector, and the field that contains it.
+func (in connectInput) connector() (string, string) {
+	if in.ConnectorUUID != "" {
+		return in.ConnectorUUID, "connector_uuid"
+	}
+	for _, one := range []struct {
+		field  string
+		number *int64
+	}{{"id_connector", in.IDConnector}, {"id_bank", in.IDBank}, {"id_provider", in.IDProvider}} {
+		if one.number != nil {
+			return strconv.FormatInt(*one.number, 10), one.field
+		}
+	}
+	return "", "connector_uuid"
+}
+
 func (s *Service) connect(ctx context.Context, c *httpapi.Caller, in connectInput) (connectionOutput, error) {
 	user, err := in.theirs(c)
 	if err != nil {
@@ -158,10 +174,7 @@ func (s *Service) connect(ctx context.Context, c *httpapi.Caller, in connectInpu
 	if c.Made != 0 {
 		return s.standing(ctx, c, user, passerelle.ConnectionID(c.Made), in.Expansion())
 	}
-	name := in.ConnectorUUID
-	if number := cmp.Or(in.IDConnector, in.IDBank, in.IDProvider); number != nil && name == "" {
-		name = strconv.FormatInt(*number, 10)
-	}
+	name, field := in.connector()
 	if name == "" {
 		return connectionOutput{}, passerelle.MissingField("connector_uuid", "is required")
 	}
@@ -173,11 +186,8 @@ func (s *Service) connect(ctx context.Context, c *httpapi.Caller, in connectInpu
 		_, gone := s.Aggregation.User(ctx, c.Domain, user)
 		err = errors.Join(gone, err)
 	}
-	if in.ConnectorUUID == "" {
-		err = renamed(err, "connector_uuid", "id_connector")
-	}
 	if err != nil {
-		return connectionOutput{}, err
+		return connectionOutput{}, renamed(err, "connector_uuid", field)
 	}
 	return s.waiting(ctx, c, made, in.Expansion())
 }

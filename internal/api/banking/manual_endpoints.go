@@ -46,9 +46,9 @@ type createTransactionsInput struct {
 type newTransaction struct {
 	Original   string         `body:"original_wording" max:"2048" doc:"the institution's label; by default, the user's label"`
 	Simplified string         `body:"simplified_wording" max:"2048"`
-	Date       string         `body:"date,required" doc:"booking date, YYYY-MM-DD"`
-	RDate      string         `body:"rdate" doc:"day of the transaction, YYYY-MM-DD; by default, date"`
-	VDate      string         `body:"vdate" doc:"value date, YYYY-MM-DD"`
+	Date       string         `body:"date,required" doc:"booking date, YYYY-MM-DD, from 1900 to 2099"`
+	RDate      string         `body:"rdate" doc:"day of the transaction, YYYY-MM-DD, from 1900 to 2099; by default, date"`
+	VDate      string         `body:"vdate" doc:"value date, YYYY-MM-DD, from 1900 to 2099"`
 	Value      httpapi.Number `body:"value,required" doc:"amount with its sign; negative for outgoing money" example:"-12.50"`
 	Type       string         `body:"type" max:"50" doc:"unknown when omitted" example:"card"`
 	Coming     bool           `body:"coming" doc:"whether the transaction is still to be booked"`

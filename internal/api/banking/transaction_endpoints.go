@@ -443,7 +443,7 @@ func (s *Service) readTransaction(ctx context.Context, c *httpapi.Caller, in nam
 
 type transactionEdit struct {
 	Wording         *string          `body:"wording" max:"2048" doc:"the user's own label; empty restores the institution's label"`
-	ApplicationDate *string          `body:"application_date" doc:"day that the user assigns the transaction to, YYYY-MM-DD"`
+	ApplicationDate *string          `body:"application_date" doc:"day that the user assigns the transaction to, YYYY-MM-DD, from 1900 to 2099"`
 	Categories      *[]categoryInput `body:"categories" doc:"at most 10, the most specific first; an empty array for none"`
 	IDCategory      *int64           `body:"id_category" min:"1" doc:"deprecated, see categories; 9998 for none"`
 	Comment         *string          `body:"comment" max:"2048" doc:"empty for none"`

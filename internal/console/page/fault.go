@@ -24,7 +24,7 @@ var (
 	ErrForm      = fault(http.StatusBadRequest, "The form cannot be read", "The request is malformed. Nothing was changed.")
 	errTooLarge  = fault(http.StatusRequestEntityTooLarge, "The form is too large", "It contains more than this page accepts. Nothing was changed.")
 	ErrForbidden = fault(http.StatusForbidden, "Your role does not allow this", "Ask somebody with another role. Nothing was changed.")
-	errBusy      = fault(http.StatusServiceUnavailable, "Not available right now", "The service is busy or its database cannot be reached. Try again in a moment.")
+	errBusy      = &web.FaultPage{Status: http.StatusServiceUnavailable, Title: "Not available right now", Text: "The service is busy or its database cannot be reached. Try again in a moment.", Again: true}
 	errUnknown   = fault(http.StatusServiceUnavailable, "It is unknown whether this was done", "The database did not confirm the change in time. Check whether the change exists before you make it again.")
 	errBug       = fault(http.StatusInternalServerError, "Something went wrong", "This is not your fault. The service's log has details under the number below.")
 )
