@@ -43,10 +43,7 @@ type devCommand struct {
 
 // Run serves until the context ends or the listener fails.
 func (d *devCommand) Run(c *console) error {
-	if err := d.Flags.Resolve(&d.Database, &d.Files, &d.SMTPURL); err != nil {
-		return err
-	}
-	if err := checkAddress("--listen", d.Listen, listenExample); err != nil {
+	if err := d.resolve(); err != nil {
 		return err
 	}
 	timing, err := sandbox.ParseTiming(d.Profile)
@@ -71,9 +68,6 @@ func (d *devCommand) Run(c *console) error {
 	}
 	if mails == nil {
 		mails = service.ShownMails{Log: c.log}
-	}
-	if err := service.CheckListen(service.Config{Listen: d.Listen}); err != nil {
-		return err
 	}
 	ring, err := d.openFolder(c)
 	if err != nil {
@@ -100,7 +94,18 @@ func (d *devCommand) Run(c *console) error {
 	return serveUntilDone(c, s, d.Banks != "", devEnding, func() error { return printed.print(c) })
 }
 
+// resolve reads the values of flags from files, and checks the address.
+func (d *devCommand) resolve() error {
+	if err := d.Flags.Resolve(&d.Database, &d.Files, &d.SMTPURL); err != nil {
+		return err
+	}
+	return checkAddress("--listen", d.Listen, listenExample)
+}
+
 func (d *devCommand) openFolder(c *console) (*keys.Ring, error) {
+	if err := service.CheckListen(service.Config{Listen: d.Listen}); err != nil {
+		return nil, err // before anything is stored
+	}
 	if err := os.MkdirAll(d.Data, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data folder: %w", err)
 	}

@@ -379,7 +379,7 @@ func CheckListen(c Config) error {
 		if err != nil {
 			return cannotListen(one.flag, one.address, err)
 		}
-		defer listener.Close() // two flags may have the same address
+		defer func() { _ = listener.Close() }() // not earlier, because two flags may have the same address
 	}
 	return nil
 }
