@@ -196,7 +196,7 @@ func TestWebauthRefusals(t *testing.T) {
 		must(t, err)
 		h.events()
 		for field, w := range map[string]aggregation.Webauth{
-			"connector_uuid": {Connector: customers.ProviderConnector}, "connector_uuid: no": {Connector: "nobody"}, "connector_uuid: Sandbox Restricted": {Connector: customers.RestrictedConnector},
+			"connector_uuid": {Connector: customers.ProviderConnector}, "connector_uuid: names no connector": {Connector: "nobody"}, "connector_uuid: Sandbox Restricted": {Connector: customers.RestrictedConnector},
 			"source": {Connector: sandbox.TestConnector, Source: "directaccess"}, "website": {Connector: sandbox.TestConnector, Values: map[string]string{"website": "x"}},
 			"id_connection": {Connection: direct.ID},
 		} {
