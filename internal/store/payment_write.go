@@ -236,16 +236,8 @@ func (tx *Tx) updateColumns(p *payment.Payment, check *time.Time, set string, ar
 // the service needs only if it sends the order again.
 func (tx *Tx) forgetEarlyData(p *payment.Payment) {
 	tx.unit.Exec(`DELETE FROM payment_given WHERE +domain_id = $1 AND payment_id = $2`, int64(p.Domain), int64(p.ID))
-	if mayHaveAttempts(p) {
-		tx.unit.Exec(`UPDATE attempt SET device = NULL WHERE +domain_id = $1 AND payment_id = $2 AND device IS NOT NULL`, int64(p.Domain), int64(p.ID))
-	}
+	tx.unit.Exec(`UPDATE attempt SET device = NULL WHERE +domain_id = $1 AND payment_id = $2 AND device IS NOT NULL`, int64(p.Domain), int64(p.ID))
 }
-
-// mayHaveAttempts reports whether the bank may have been asked about a payment. The connector is
-// stored with the first attempt or earlier, and a payment never loses its connector. This also
-// holds for the stored payment, because callers change its version in the same unit, or have loaded
-// an attempt.
-func mayHaveAttempts(p *payment.Payment) bool { return p.Connector != "" }
 
 // PayerReturned records that the payer of a payment was redirected to the client, if the payment
 // still has the version that was loaded. Write fails with ErrConflict when another process has
