@@ -467,12 +467,11 @@ func (s *fixture) withoutEffect(t *testing.T, what string, ready func() (calls f
 		calls := ready()
 		before, settled := s.counts(), s.eyes.Lines(configuration)
 		calls()
-		diff = s.changed(before)
-		if diff != "" && s.onlyBackground(before) {
-			continue
+		rows, content := s.changed(before), cmp.Diff(settled, s.eyes.Lines(configuration))
+		diff = rows + content
+		if content != "" || rows == "" || !s.onlyBackground(before) {
+			break
 		}
-		diff += cmp.Diff(settled, s.eyes.Lines(configuration))
-		break
 	}
 	if diff != "" {
 		t.Errorf("%s changes rows although it is refused (-before +after):\n%s", what, diff)

@@ -347,7 +347,8 @@ func TestListShowsWholePayments(t *testing.T) {
 	})
 }
 
-// TestPagesHaveBoundedLines gives a payment 1,000 instructions more than a page may have.
+// TestPagesHaveBoundedLines gives a payment as many instructions as a page may have, and then one
+// more.
 func TestPagesHaveBoundedLines(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1), now)
