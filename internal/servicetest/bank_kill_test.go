@@ -300,8 +300,8 @@ func (s *merchant) finish(all bool) {
 		open = s.expire(open)
 	}
 	for _, o := range open {
-		p, _ := s.inspectSale(o)
-		s.t.Errorf("payment %d (%s, %s) is %s in the end", o.id, o.bank.name, o.kind, p.State)
+		_, answer := s.send("GET", fmt.Sprint("/payments/", o.id), s.token, "", nil)
+		s.t.Errorf("payment %d (%s, %s) does not end: %s", o.id, o.bank.name, o.kind, answer)
 	}
 }
 

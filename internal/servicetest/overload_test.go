@@ -26,7 +26,7 @@ const (
 func TestOverload(t *testing.T) {
 	for kind, database := range map[string]string{"sqlite": "", "postgres": storetest.Postgres(t)} {
 		t.Run(kind, func(t *testing.T) {
-			p := servicetest.StartProcessWith(t, database, fmt.Sprint("PASSERELLE_MAX_REQUESTS=", overloadRequests))
+			p := servicetest.StartProcessWith(t, database, fmt.Sprint("PASSERELLE_MAX_REQUESTS=", overloadRequests), "GOGC=100") // overloadMemory holds for this setting
 			d := newDriver(t, p)
 			recovered := d.measureClients(2, 300*time.Millisecond)
 			before := p.Memory()

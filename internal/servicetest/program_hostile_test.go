@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -133,6 +134,7 @@ const hostileHeap = 200 << 20
 // TestHostilePrograms lets programs send hostile responses. After each one, a read from an honest
 // program must succeed.
 func TestHostilePrograms(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100)) // hostileHeap holds for this setting
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		var before, after runtime.MemStats
 		uuids := map[string]string{}
