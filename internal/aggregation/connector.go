@@ -118,9 +118,10 @@ func choices(values []connector.FieldValue) *[]wire.FieldValue {
 	return &shown
 }
 
-func optional(text string) *string {
-	if text == "" {
+// optional returns a value, or nil for the zero value.
+func optional[T comparable](value T) *T {
+	if value == *new(T) {
 		return nil
 	}
-	return &text
+	return &value
 }

@@ -87,16 +87,7 @@ func (run *syncRun) renewal() passerelle.ConnectionState {
 // ShowConsent renders the record of a consent.
 func ShowConsent(c bankstore.Consent, zone *time.Location) wire.Consent {
 	return wire.Consent{
-		ID: c.ID, IDUser: int64(c.User), IDConnection: int64(c.Connection), IDAccount: number(c.Account), IDSubscription: number(c.Subscription),
+		ID: c.ID, IDUser: int64(c.User), IDConnection: int64(c.Connection), IDAccount: optional(int64(c.Account)), IDSubscription: optional(int64(c.Subscription)),
 		TextVersion: c.TextVersion, Origin: c.Origin, Granted: passerelle.FormatDateTime(c.Granted, zone), Withdrawn: wire.Moment(c.Withdrawn, zone),
 	}
-}
-
-// number returns an id, or nil for zero.
-func number[T ~int64](id T) *int64 {
-	if id == 0 {
-		return nil
-	}
-	written := int64(id)
-	return &written
 }

@@ -76,7 +76,7 @@ func (a *Aggregation) ShowLog(c bankstore.Connection, l bankstore.ConnectionLog,
 	out := wire.ConnectionLog{
 		ID: l.ID, IDUser: int64(l.User), IDConnection: int64(l.Connection), IDConnector: a.Show(c, zone).IDConnector, Timestamp: passerelle.FormatDateTime(l.At, zone),
 		Start: passerelle.FormatDateTime(l.Started, zone), NextTry: wire.Moment(l.NextTry, zone), Accounts: l.Accounts, PSURequested: l.Attended,
-		IDSource: number(l.Source),
+		IDSource: optional(int64(l.Source)),
 	}
 	if l.State != "" {
 		out.Error = &l.State
