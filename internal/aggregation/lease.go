@@ -94,7 +94,9 @@ func (l *lease) create(ctx context.Context, values map[string]string, e store.Ex
 			return err
 		}
 		l.source.Connection = l.c.ID
-		tx.Executed(e, int64(l.c.ID))
+		if err := tx.Executed(e, int64(l.c.ID)); err != nil {
+			return err
+		}
 		return bankstore.In(tx).CreateSource(l.domain.ID, &l.source)
 	})
 	if errors.Is(err, store.ErrConflict) && l.userBecamePermanent(ctx) {

@@ -57,7 +57,9 @@ func (d *Delivery) Register(ctx context.Context, domain passerelle.Domain, r Reg
 		if err := tx.CreateWebhook(&w); err != nil {
 			return err
 		}
-		tx.Executed(r.Execution, int64(w.ID))
+		if err := tx.Executed(r.Execution, int64(w.ID)); err != nil {
+			return err
+		}
 		return tx.AuditOf(int64(w.ID), acts...)
 	})
 	switch {

@@ -156,8 +156,7 @@ func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creat
 // key.
 func (c Creation) answered(tx *store.Tx, p *payment.Payment) error {
 	if c.Execution.ID == 0 || c.Answer == nil {
-		tx.Executed(c.Execution, int64(p.ID))
-		return nil
+		return tx.Executed(c.Execution, int64(p.ID))
 	}
 	answer, err := c.Answer(p)
 	if err != nil {

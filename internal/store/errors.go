@@ -22,6 +22,8 @@ var (
 	ErrUnknown = database.ErrUnknown
 	// ErrUnread reports that the unit was written, but that the rows it returned were lost.
 	ErrUnread = database.ErrUnread
+	// ErrRepeated reports that an earlier unit has created the object of the same form.
+	ErrRepeated = errors.New("the form was sent before")
 	// ErrClosed reports a write after Close. On SQLite, it also reports a query after Close.
 	ErrClosed = database.ErrClosed
 	// ErrInUse reports that another server already uses the database.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"time"
 
@@ -38,7 +39,20 @@ type Execution struct {
 	Domain passerelle.DomainID
 	ID     int64
 	Run    int64
+	// form is the key of a form. It is set only by FormExecution.
+	form [sha256.Size]byte
 }
+
+// FormExecution returns the right to create one object for a form of a page. The form's key must be
+// unguessable. Nobody claims the key before [Tx.Executed] does, in the transaction that creates the
+// object. A second transaction with the same key fails with ErrRepeated, and [Reader.MadeFor]
+// returns the object of the first one. This works for answerRetention.
+func FormExecution(domain passerelle.DomainID, key string) Execution {
+	return Execution{Domain: domain, form: sha256.Sum256([]byte(key))}
+}
+
+// formToken takes the place of a token's id in the keys of forms. No token has this id.
+const formToken = 0
 
 // Claim is the outcome of an attempt to claim a key. Exactly one of Execution.ID, Answer, Other
 // and Wait is set.
@@ -162,13 +176,36 @@ func (tx *Tx) renewKey(e Execution) {
 
 // Executed records the id of an object in the transaction that creates the object. The unit fails
 // with ErrConflict when another execution has taken over the key. An interrupted execution
-// therefore cannot create a second object.
-func (tx *Tx) Executed(e Execution, subject int64) {
+// therefore cannot create a second object. For an execution from FormExecution, the unit fails with
+// ErrRepeated when an object was created with the same key.
+func (tx *Tx) Executed(e Execution, subject int64) error {
+	if e.form != ([sha256.Size]byte{}) {
+		return tx.executedForm(e, subject)
+	}
 	if e.ID == 0 {
-		return
+		return nil
 	}
 	tx.unit.ExecOne(ErrConflict, `UPDATE idempotency SET subject = $1 WHERE +domain_id = $2 AND id = $3 AND run = $4 AND answer IS NULL`,
 		subject, int64(e.Domain), e.ID, e.Run)
+	return nil
+}
+
+func (tx *Tx) executedForm(e Execution, subject int64) error {
+	id, err := tx.unit.NewID("idempotency")
+	if err != nil {
+		return err
+	}
+	tx.unit.ExecOne(ErrRepeated, `INSERT INTO idempotency (id, domain_id, token_id, key_hash, request_hash, run, lease_until, expires, subject)
+		VALUES ($1, $2, $3, $4, $4, 1, 0, {now} + $5, $6) ON CONFLICT (domain_id, token_id, key_hash) DO NOTHING`,
+		id, int64(e.Domain), formToken, e.form[:], answerRetention.Microseconds(), subject)
+	return nil
+}
+
+// MadeFor returns the id of the object that was created with an execution from FormExecution. It
+// fails with ErrNotFound when no object was created.
+func (r *Reader) MadeFor(ctx context.Context, e Execution) (int64, error) {
+	return database.One(ctx, r.rows, database.ScanInt, `SELECT subject FROM idempotency WHERE domain_id = $1 AND token_id = $2 AND key_hash = $3`,
+		int64(e.Domain), formToken, e.form[:])
 }
 
 type creationKey struct{}

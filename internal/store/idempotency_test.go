@@ -143,7 +143,7 @@ func TestAnExecutionThatWasTakenOverMakesNothing(t *testing.T) {
 			t.Fatalf("late %+v, next %+v", late, next)
 		}
 		executed := func(e store.Execution, subject int64) error {
-			return db.Write(context.Background(), func(tx *store.Tx) error { tx.Executed(e, subject); return nil })
+			return db.Write(context.Background(), func(tx *store.Tx) error { return tx.Executed(e, subject) })
 		}
 		if err := executed(late.Execution, 7); !errors.Is(err, store.ErrConflict) {
 			t.Errorf("the late execution: %v", err)
@@ -197,7 +197,7 @@ func TestReleaseKey(t *testing.T) {
 		if second.Execution.ID == 0 {
 			t.Fatalf("after release: %+v", second)
 		}
-		mustWrite(t, db, func(tx *store.Tx) error { tx.Executed(second.Execution, 9); return nil })
+		mustWrite(t, db, func(tx *store.Tx) error { return tx.Executed(second.Execution, 9) })
 		mustWrite(t, db, func(tx *store.Tx) error { tx.ReleaseKey(second.Execution); return nil })
 		if c := claim(t, db, repeat(domain, "k", "s")); c.Execution.ID == 0 || c.Subject != 9 {
 			t.Errorf("released after something was made: %+v", c)
@@ -253,9 +253,47 @@ func TestPurgeAnswers(t *testing.T) {
 func TestRequestsWithoutAKey(t *testing.T) {
 	onEachWithDomain(t, func(t *testing.T, db *store.DB, _ passerelle.DomainID) {
 		mustWrite(t, db, func(tx *store.Tx) error {
-			tx.Executed(store.Execution{}, 1)
 			tx.ReleaseKey(store.Execution{})
-			return tx.KeepAnswer(store.Execution{}, nil)
+			return errors.Join(tx.Executed(store.Execution{}, 1), tx.KeepAnswer(store.Execution{}, nil))
 		})
+	})
+}
+
+// TestFormsCreateOnce sends the same form several times at once. Only one object is created, and
+// every request finds it. Keys of requests do not disturb keys of forms.
+func TestFormsCreateOnce(t *testing.T) {
+	onEachWithDomain(t, func(t *testing.T, db *store.DB, domain passerelle.DomainID) {
+		form := store.FormExecution(domain, "k")
+		if _, err := db.MadeFor(t.Context(), form); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("before: %v", err)
+		}
+		claim(t, db, repeat(domain, "k", "r"))
+		errs := make([]error, 8)
+		var sending sync.WaitGroup
+		for i := range errs {
+			sending.Go(func() {
+				errs[i] = db.Write(t.Context(), func(tx *store.Tx) error { return tx.Executed(form, int64(i)+1) })
+			})
+		}
+		sending.Wait()
+		made, err := db.MadeFor(t.Context(), form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, err := range errs {
+			if first := made == int64(i)+1; first && err != nil || !first && !errors.Is(err, store.ErrRepeated) {
+				t.Errorf("%d was made, and request %d got %v", made, i+1, err)
+			}
+		}
+		mustWrite(t, db, func(tx *store.Tx) error { return tx.Executed(store.FormExecution(domain, "other"), 9) })
+		mustWrite(t, db, func(tx *store.Tx) error { tx.PurgeAnswers(10); return nil })
+		if again, err := db.MadeFor(t.Context(), form); err != nil || again != made {
+			t.Errorf("later %d was made (%v), want %d", again, err, made)
+		}
+		lapse(t, db, "expires")
+		mustWrite(t, db, func(tx *store.Tx) error { tx.PurgeAnswers(10); return nil })
+		if _, err := db.MadeFor(t.Context(), form); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("after a day: %v", err)
+		}
 	})
 }

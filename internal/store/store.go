@@ -82,7 +82,7 @@ func (db *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
 			return err
 		}
 		if made := unit.Watched(); made != 0 {
-			tx.Executed(making.Execution, made)
+			return tx.Executed(making.Execution, made)
 		}
 		return nil
 	})
