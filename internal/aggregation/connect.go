@@ -52,19 +52,26 @@ type Request struct {
 // Connect creates a connection and reads it. When the institution refuses the credentials,
 // Connect deletes the connection again and fails with Invalid and the code wrongpass. Every
 // other outcome of the read is a state of the connection. With Background, refused credentials
-// are also a state. Connect fails with Invalid for an unknown connector or a wrong value.
+// are also a state. Connect fails with Invalid for an unknown connector or a wrong value, and with
+// NotFound when the user does not exist.
 func (a *Aggregation) Connect(ctx context.Context, d passerelle.Domain, user passerelle.UserID, r Request) (bankstore.Connection, error) {
 	run, reader, err := a.open(ctx, d, user, r)
 	if err != nil {
 		return bankstore.Connection{}, err
 	}
 	if err := run.lease.create(ctx, run.values, r.Execution); err != nil {
-		return run.lease.c, err
+		_, gone := a.User(ctx, d, user) // somebody may have deleted the user in the meantime
+		return run.lease.c, errors.Join(gone, err)
 	}
+	with := readRequest{attended: true, landing: r.Landing}
 	if r.Background {
-		return a.start(ctx, run, reader, readRequest{attended: true, landing: r.Landing})
+		c, err := a.firstRead(ctx, run, reader, with)
+		if err != nil { // the read cannot begin
+			err = errors.Join(err, a.Disconnect(context.WithoutCancel(ctx), d, user, run.lease.c.ID))
+		}
+		return c, err
 	}
-	if err := a.readOn(ctx, run, reader, readRequest{attended: true, landing: r.Landing}); err != nil {
+	if err := a.readOn(ctx, run, reader, with); err != nil {
 		return run.lease.c, err
 	}
 	if run.lease.c.State != passerelle.Wrongpass {
@@ -198,16 +205,6 @@ func (a *Aggregation) firstRead(ctx context.Context, run *syncRun, reader connec
 	former.StoredTry, run.lease.c = run.lease.c.StoredTry, former
 	busy := &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: "Too many connections are being synchronised; try again later.", RetryAfter: 10}
 	return former, errors.Join(busy, run.lease.save(ctx), run.lease.release(ctx))
-}
-
-// start begins the first read of a new connection in the background. It removes the connection when
-// the read cannot begin.
-func (a *Aggregation) start(ctx context.Context, run *syncRun, reader connector.DataReader, r readRequest) (bankstore.Connection, error) {
-	c, err := a.firstRead(ctx, run, reader, r)
-	if err != nil {
-		err = errors.Join(err, a.Disconnect(context.WithoutCancel(ctx), run.lease.domain, run.lease.user.ID, run.lease.c.ID))
-	}
-	return c, err
 }
 
 // These are the pauses between two checks of a connection that is being read.

@@ -1,13 +1,16 @@
 package webview_test
 
 import (
+	"context"
 	"html"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/internal/store/storetest"
 )
 
@@ -80,4 +83,27 @@ func TestFailedFormsMayHaveWorked(t *testing.T) {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
 		}
 	}
+}
+
+// A user is deleted after a request has loaded this user, and before the request creates a
+// connection. The flow ends like any flow of a deleted user.
+func TestUserDeletedDuringAForm(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		s.offer(t, newInstitutionConnector(1, "Banque du Lac", "FR"))
+		page := s.openFlow(t)
+		user, err := database.One(t.Context(), s.DB.Rows(), database.ScanInt, `SELECT max(id) FROM end_user`)
+		must(t, err)
+		s.data.Now = func() time.Time { // the request asks for the time after it has loaded the user
+			s.data.Now = time.Now
+			if err := s.data.DeleteUser(context.Background(), s.domain, passerelle.UserID(user)); err != nil {
+				t.Error(err)
+			}
+			return time.Now()
+		}
+		form := url.Values{"step": {"begin"}, "csrf": {regexpOne(t, `name="csrf" value="([^"]*)"`, page.body)}}
+		got := s.post(t, regexpOne(t, `method="post" action="([^"]*)"`, page.body), "same-origin", form)
+		if !strings.HasPrefix(got.location, "https://shop.example/back?error=session_expired") || !strings.Contains(got.location, "no+longer+exists") {
+			t.Errorf("%d to %q: %s", got.status, got.location, got.body)
+		}
+	})
 }

@@ -3,7 +3,6 @@ package banking
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -182,10 +181,6 @@ func (s *Service) connect(ctx context.Context, c *httpapi.Caller, in connectInpu
 		return connectionOutput{}, err
 	}
 	made, err := s.Aggregation.Connect(ctx, c.Domain, user, aggregation.Request{Connector: name, Source: in.Source, Values: in.Values, Execution: c.Execution})
-	if errors.Is(err, store.ErrConflict) { // the user may have been deleted at the same time
-		_, gone := s.Aggregation.User(ctx, c.Domain, user)
-		err = errors.Join(gone, err)
-	}
 	if err != nil {
 		return connectionOutput{}, renamed(err, "connector_uuid", field)
 	}
