@@ -42,7 +42,7 @@ type Request struct {
 	Active *bool
 	// Background makes the call return without waiting for the read.
 	Background bool
-	// Execution is the right to execute the request under its idempotency key, if it has one.
+	// Execution is the right to execute the request under its idempotency key, or for its form.
 	Execution store.Execution
 	// Acts are acts of an operator. The service records them when it takes the lease, before it
 	// calls the institution. A request for a new connection has no acts.
@@ -58,6 +58,10 @@ func (a *Aggregation) Connect(ctx context.Context, d passerelle.Domain, user pas
 	run, reader, err := a.open(ctx, d, user, r)
 	if err != nil {
 		return bankstore.Connection{}, err
+	}
+	if r.Execution != (store.Execution{}) { // repetitions return this connection, so somebody must read it, even after a crash
+		due := run.started.Add(runLease)
+		run.lease.c.NextTry, run.lease.c.StoredTry = &due, &due
 	}
 	if err := run.lease.create(ctx, run.values, r.Execution); err != nil {
 		_, gone := a.User(ctx, d, user) // somebody may have deleted the user in the meantime

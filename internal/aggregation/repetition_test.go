@@ -1,20 +1,71 @@
 package aggregation_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
 
 	"passerelle"
+	"passerelle/connector"
 	"passerelle/connector/sandbox"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
 )
 
 func (h *fixture) request(e store.Execution, background bool) aggregation.Request {
 	return aggregation.Request{
 		Connector: sandbox.TestConnector, Source: "directaccess", Values: map[string]string{"login": "anna", "password": "1234"}, Execution: e, Background: background,
 	}
+}
+
+// TestFormsConnectOnce sends a form twice. The second request must create nothing and call no
+// institution.
+func TestFormsConnectOnce(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		calls := 0
+		s.read = func(context.Context, connector.DataRequest, connector.Sink) (connector.Outcome, error) {
+			calls++
+			return connector.Outcome{State: passerelle.ActionNeeded}, nil
+		}
+		form := store.FormExecution(h.domain.ID, "a form")
+		first, err := h.Connect(t.Context(), h.domain, h.user.ID, h.request(form, false))
+		must(t, err)
+		h.events()
+		for _, background := range []bool{false, true} {
+			if _, err := h.Connect(t.Context(), h.domain, h.user.ID, h.request(form, background)); !errors.Is(err, store.ErrRepeated) {
+				t.Errorf("again: %v", err)
+			}
+		}
+		made, err := h.DB.MadeFor(t.Context(), form)
+		must(t, err)
+		n, err := bankstore.From(h.DB).CountConnections(t.Context(), h.domain.ID, h.user.ID)
+		must(t, err)
+		if got := names(h.events()); passerelle.ConnectionID(made) != first.ID || n != 1 || calls != 1 || got != "" {
+			t.Errorf("the form made %d, not %d; %d connections, %d calls, events %s", made, first.ID, n, calls, got)
+		}
+	})
+}
+
+// TestConnectionsOfFormsAreRead ends a process before the first read of a connection that a form
+// has made. Repetitions of the form return this connection, so another process must read it.
+func TestConnectionsOfFormsAreRead(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		s.read = func(context.Context, connector.DataRequest, connector.Sink) (connector.Outcome, error) {
+			storetest.Lapse(t, h.url)
+			h.now, s.read = h.now.Add(2*time.Minute), soundBooks().read
+			if n := h.sync(); n != 1 {
+				t.Errorf("%d connections are read after the crash", n)
+			}
+			return connector.Outcome{}, errors.New("the process has ended")
+		}
+		c, _ := h.Connect(t.Context(), h.domain, h.user.ID, h.request(store.FormExecution(h.domain.ID, "a form"), false))
+		if c := h.loaded(c.ID); c.State != "" || c.Established == nil {
+			t.Errorf("the connection is %+v", c)
+		}
+	})
 }
 
 // TestUserDeletedWhileConnecting deletes the user after Connect has loaded this user. Connect must

@@ -230,9 +230,9 @@ func (tx Tx) CreateConnection(c *Connection, values map[string]string, holder st
 	if err != nil {
 		return err
 	}
-	tx.unit.ExecOne(store.ErrConflict, `INSERT INTO connection (id, domain_id, user_id, connector_uuid, created, state, active, expire, credentials, holder, lease_until)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, {now} + $11)`,
-		id, int64(c.Domain), int64(c.User), c.Connector, database.Micros(c.Created), database.OptionalText(c.State), c.Active, database.OptionalMicros(c.Expire), sealed,
+	tx.unit.ExecOne(store.ErrConflict, `INSERT INTO connection (id, domain_id, user_id, connector_uuid, created, state, active, expire, next_try, credentials, holder, lease_until)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, {now} + $12)`,
+		id, int64(c.Domain), int64(c.User), c.Connector, database.Micros(c.Created), database.OptionalText(c.State), c.Active, database.OptionalMicros(c.Expire), database.OptionalMicros(c.NextTry), sealed,
 		holder, lease.Microseconds())
 	return nil
 }

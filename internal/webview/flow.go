@@ -420,17 +420,36 @@ func (w *Webview) resumed(pc *pageContext, t *flowSession) (*flowSession, error)
 	return t, err
 }
 
-// settle creates a user for a person without a user.
+// settle creates a user for a person without a user. The flow has only one new user, although the
+// browser may send a form again before it has the cookie with this user.
 func (w *Webview) settle(pc *pageContext, t *flowSession) error {
 	if t.User != 0 {
 		return nil
 	}
-	u, err := w.Aggregation.CreateUser(pc.context(), pc.domain, false, func(*store.Tx, passerelle.User) error { return nil })
+	only := pc.once(t, "user")
+	u, err := w.Aggregation.CreateUser(pc.context(), pc.domain, false, func(tx *store.Tx, u passerelle.User) error { return tx.Executed(only, int64(u.ID)) })
+	t.User, t.New = u.ID, true
+	if errors.Is(err, store.ErrRepeated) {
+		t.User, err = madeFor[passerelle.UserID](w, pc, only)
+	}
 	if err != nil {
 		return err
 	}
-	t.User, t.New = u.ID, true
 	return w.storeFlow(pc, t)
+}
+
+// once returns the right to create one object for a purpose of a flow.
+func (pc *pageContext) once(t *flowSession, purpose string) store.Execution {
+	return store.FormExecution(pc.domain.ID, t.handle+" "+purpose)
+}
+
+// madeFor returns the id of the object that an earlier request created with the same right.
+func madeFor[ID ~int64](w *Webview, pc *pageContext, only store.Execution) (ID, error) {
+	id, err := w.DB.MadeFor(pc.context(), only)
+	if err != nil {
+		return 0, fmt.Errorf("find what a form has created: %w", err)
+	}
+	return ID(id), nil
 }
 
 // ownsForm reports whether a form belongs to the flow.

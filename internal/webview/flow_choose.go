@@ -7,10 +7,10 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"strconv"
 
 	"passerelle"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/store"
 	"passerelle/internal/web"
 	"passerelle/internal/webview/chooser"
 	"passerelle/internal/wire"
@@ -91,7 +91,13 @@ type credentialsBody struct {
 	Unknown bool
 	// Promise says what the service can read and cannot do.
 	Promise string
+	// Once identifies this form, so that sending the form twice makes only one connection.
+	Once string
 }
+
+// onceParameter is a hidden field of the form for credentials. Forms from processes of the previous
+// version do not have it.
+const onceParameter = "once"
 
 // otherWay is a link to the form for another way to give access.
 type otherWay struct{ Text, Address string }
@@ -101,7 +107,7 @@ type otherWay struct{ Text, Address string }
 func (w *Webview) askCredentials(pc *pageContext, t *flowSession, b wire.Bank, others bool) error {
 	pc.nameInstitutionsLike(b)
 	on := wayBy(b, pc.request.URL.Query().Get("by"))
-	body := credentialsBody{flowBody: pc.body(t, on.key()), Institution: w.entryOf(b, ""), Unknown: t.User == 0}
+	body := credentialsBody{flowBody: pc.body(t, on.key()), Institution: w.entryOf(b, ""), Unknown: t.User == 0, Once: randomText()}
 	body.Title, body.Bank, body.frame = pc.words.Say("credentials.title", b.Name), b.Name, body.at(stepsOfConnect, 2)
 	body.Action, body.Step, body.Button = pc.to(t, bankStep, b.UUID, "by", string(on.Mechanism)), "begin", pc.words.Say(on.key()+".button")
 	body.Questions, body.Promise = t.Filter.entries(b, asked(b, on), pc.values, pc.problem.field), pc.words.Say(t.Filter.promise())
@@ -172,31 +178,49 @@ func (w *Webview) begin(pc *pageContext, t *flowSession, form url.Values) error 
 	if err := w.settle(pc, t); err != nil {
 		return err
 	}
-	return w.connect(pc, t, b, on, values)
+	r := aggregation.Request{
+		Connector: b.UUID, Mechanism: on.Mechanism, Values: values, Landing: pc.landing(t), Background: on.Mechanism != passerelle.ByWebauth,
+	}
+	if form.Has(onceParameter) {
+		r.Execution = pc.once(t, "connection "+form.Get(onceParameter))
+	}
+	return w.connect(pc, t, b, r)
 }
 
 // connect begins a connection in the background, or asks the institution for the address of its
 // page. It then redirects the browser to the page for the connection's state.
-func (w *Webview) connect(pc *pageContext, t *flowSession, b wire.Bank, on way, values map[string]string) error {
-	id, err := w.underWay(pc, t, b)
+func (w *Webview) connect(pc *pageContext, t *flowSession, b wire.Bank, r aggregation.Request) error {
+	made, err := w.Aggregation.Connect(pc.context(), pc.domain, t.User, r)
+	pc.problem, pc.notice = entryProblem(err), noticeOf(err)
+	switch {
+	case pc.problem.key != "" || pc.notice != "":
+		return w.askCredentials(pc, t, b, true)
+	case errors.Is(err, passerelle.NotFound):
+		return w.refuseLink(pc, t, errEnded) // somebody has deleted the user
+	case errors.Is(err, store.ErrRepeated):
+		return w.showMade(pc, t, b, r)
+	case err != nil:
+		return fmt.Errorf("connect user %d: %w", t.User, err)
+	}
+	web.Redirect(pc.writer, pc.to(t, connectionStep, connectionText(made.ID), "step", stepOnward))
+	return nil
+}
+
+// showMade redirects the browser to the connection that an earlier request made with the same form.
+// If this connection was deleted, the browser gets a new form.
+func (w *Webview) showMade(pc *pageContext, t *flowSession, b wire.Bank, r aggregation.Request) error {
+	id, err := madeFor[passerelle.ConnectionID](w, pc, r.Execution)
 	if err != nil {
 		return err
 	}
-	if id == 0 {
-		made, err := w.Aggregation.Connect(pc.context(), pc.domain, t.User, aggregation.Request{
-			Connector: b.UUID, Mechanism: on.Mechanism, Values: values, Landing: pc.landing(t), Background: on.Mechanism != passerelle.ByWebauth,
-		})
-		pc.problem, pc.notice = entryProblem(err), noticeOf(err)
-		switch {
-		case pc.problem.key != "" || pc.notice != "":
-			return w.askCredentials(pc, t, b, true)
-		case errors.Is(err, passerelle.NotFound):
-			return w.refuseLink(pc, t, errEnded) // somebody has deleted the user
-		case err != nil:
-			return fmt.Errorf("connect user %d: %w", t.User, err)
-		}
-		id = made.ID
+	address := pc.to(t, connectionStep, connectionText(id), "step", stepOnward)
+	_, err = w.Aggregation.Connection(pc.context(), pc.domain, t.User, id)
+	if errors.Is(err, passerelle.NotFound) {
+		address, err = pc.to(t, bankStep, b.UUID, "by", string(r.Mechanism)), nil
 	}
-	web.Redirect(pc.writer, pc.to(t, connectionStep, strconv.FormatInt(int64(id), 10), "step", stepOnward))
+	if err != nil {
+		return err
+	}
+	web.Redirect(pc.writer, address)
 	return nil
 }

@@ -13,7 +13,6 @@ import (
 	"passerelle/internal/access"
 	"passerelle/internal/aggregation"
 	"passerelle/internal/bankstore"
-	"passerelle/internal/store"
 	"passerelle/internal/web"
 	"passerelle/internal/wire"
 )
@@ -542,21 +541,4 @@ func (w *Webview) sentBy(pc *pageContext, form url.Values) (*flowSession, error)
 	t := &flowSession{flowState: held.Flow}
 	t.handle = held.Handle
 	return w.resumed(pc, t)
-}
-
-// underWay returns the person's connection to the institution while the first read of this
-// connection is in progress. Otherwise it returns zero. Without this check, a second click on the
-// button would make a second connection.
-func (w *Webview) underWay(pc *pageContext, t *flowSession, b wire.Bank) (passerelle.ConnectionID, error) {
-	latest, err := bankstore.From(w.DB).Connections(pc.context(), pc.domain.ID, t.User, store.Window{Limit: 10, Descending: true})
-	if err != nil {
-		return 0, fmt.Errorf("list the connections of user %d: %w", t.User, err)
-	}
-	i := slices.IndexFunc(latest, func(c bankstore.Connection) bool {
-		return c.Connector == b.UUID && c.State == passerelle.Validating && c.Established == nil && c.Locked
-	})
-	if i < 0 {
-		return 0, nil
-	}
-	return latest[i].ID, nil
 }

@@ -1,0 +1,190 @@
+package webview_test
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"passerelle/connector/sandbox"
+	"passerelle/connector/sandbox/customers"
+	"passerelle/internal/database"
+)
+
+// before returns a person with the present cookies in another browser. Later responses to p do not
+// change these cookies, as if the responses were lost.
+func (p *walker) before(at shown) *walker {
+	p.t.Helper()
+	other := *p
+	other.browser = newBrowser(p.t)
+	cookies := p.browser.Jar.Cookies(at.at)
+	for _, one := range cookies {
+		one.Path = "/webview"
+	}
+	other.browser.Jar.SetCookies(at.at, cookies)
+	return &other
+}
+
+func (p *walker) count(rows string) int64 {
+	p.t.Helper()
+	n, err := database.One(p.t.Context(), p.DB.Rows(), database.ScanInt, `SELECT count(*) FROM `+rows)
+	must(p.t, err)
+	return n
+}
+
+// A form that is sent twice makes only one connection and only one user. Both requests lead to the
+// same connection, even if the first read has ended, with or without success, and after a restart.
+func TestCredentialsSentTwice(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		for name, c := range map[string]struct {
+			anonymous, restart bool
+			password, shows    string
+		}{
+			"known user":              {password: customers.Password, shows: "What do you want to share"},
+			"known user, refused":     {password: "0000", shows: "did not accept these sign-in details"},
+			"new user":                {anonymous: true, password: customers.Password, shows: "What do you want to share"},
+			"new user, refused":       {anonymous: true, password: "0000", shows: "did not accept these sign-in details"},
+			"new user, new process":   {anonymous: true, restart: true, password: customers.Password, shows: "What do you want to share"},
+			"known user, new process": {restart: true, password: "0000", shows: "did not accept these sign-in details"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				p := newWalker(t, p.Instance)
+				pairs := []string{"connector_uuids", sandbox.TestConnector}
+				if c.anonymous {
+					pairs = append(pairs, "code", "")
+				}
+				page := p.open(p.link("connect", pairs...))
+				again, users, connections := p.before(page), p.count("end_user"), p.count("connection")
+				action, form := p.form(page, "begin")
+				form.Set("field.login", "anna")
+				form.Set("field.password", c.password)
+				first := p.settled(p.post(page, action, form)).shows(t, c.shows)
+				if c.restart {
+					p.Restart()
+					page.at.Host = strings.TrimPrefix(p.Origin, "http://")
+				}
+				events := p.count("event")
+				second := again.settled(again.post(page, action, form)).shows(t, c.shows)
+				if one, other := first.at.Query().Get("connection"), second.at.Query().Get("connection"); one == "" || one != other {
+					t.Errorf("the first form leads to connection %q, the second one to %q", one, other)
+				}
+				if made := p.count("connection") - connections; made != 1 {
+					t.Errorf("%d connections were made", made)
+				}
+				want := int64(0)
+				if c.anonymous {
+					want = 1
+				}
+				if made := p.count("end_user") - users; made != want {
+					t.Errorf("%d users were made, want %d", made, want)
+				}
+				if more := p.count("event") - events; more != 0 {
+					t.Errorf("the second form caused %d events", more)
+				}
+			})
+		}
+	})
+}
+
+// atOnce sends a form several times at once, and returns the addresses to which the responses
+// redirect.
+func (p *walker) atOnce(s shown, action string, form url.Values) []string {
+	p.t.Helper()
+	to, err := s.at.Parse(action)
+	must(p.t, err)
+	addresses := make([]string, 6)
+	var sending sync.WaitGroup
+	for i := range addresses {
+		sending.Go(func() {
+			request, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, to.String(), strings.NewReader(form.Encode()))
+			if err != nil {
+				p.t.Error(err)
+				return
+			}
+			request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			request.Header.Set("Sec-Fetch-Site", "same-origin")
+			response, err := p.browser.Do(request)
+			if err != nil {
+				p.t.Error(err)
+				return
+			}
+			defer response.Body.Close()
+			body, _ := io.ReadAll(response.Body)
+			if addresses[i] = response.Header.Get("Location"); addresses[i] == "" {
+				p.t.Errorf("%d without a redirect: %s", response.StatusCode, body)
+			}
+		})
+	}
+	sending.Wait()
+	return addresses
+}
+
+// Requests with the same form that arrive at the same time make one user and one connection.
+func TestCredentialsSentAtOnce(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		for _, mechanism := range []string{"credentials", "webauth"} {
+			for range 3 {
+				p = newWalker(t, p.Instance)
+				page := p.open(p.link("connect", "connector_uuids", sandbox.TestConnector, "code", ""))
+				if mechanism == "webauth" {
+					page = p.click(page, "own page instead")
+				}
+				action, form := p.form(page, "begin")
+				if mechanism != "webauth" {
+					form.Set("field.login", "anna")
+					form.Set("field.password", customers.Password)
+				}
+				users, connections := p.count("end_user"), p.count("connection")
+				addresses := p.atOnce(page, action, form)
+				for _, one := range addresses {
+					if one != addresses[0] {
+						t.Errorf("%s: one request leads to %s, another one to %s", mechanism, addresses[0], one)
+					}
+				}
+				if u, c := p.count("end_user")-users, p.count("connection")-connections; u != 1 || c != 1 {
+					t.Errorf("%s: %d users and %d connections were made", mechanism, u, c)
+				}
+				if got := p.settled(p.open(p.Origin + addresses[0])); got.status != http.StatusOK {
+					t.Errorf("%s: the page of the connection is %d %s", mechanism, got.status, got.body)
+				}
+			}
+		}
+	})
+}
+
+// A form whose connection was deleted leads to a new form. A new form makes a new connection.
+func TestCredentialsSentAfterADeletion(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		page := p.open(p.link("connect", "connector_uuids", sandbox.TestConnector))
+		action, form := p.form(page, "begin")
+		form.Set("field.login", "anna")
+		form.Set("field.password", customers.Password)
+		p.settled(p.post(page, action, form)).shows(t, "What do you want to share")
+		p.OK(p.Call("DELETE", "/users/me/connections/"+p.connections(p.token)[0].ID.String(), p.token, nil))
+		again := p.post(page, action, form).shows(t, "Connect to Banque Exemple")
+		if n := len(p.connections(p.token)); n != 0 {
+			t.Errorf("%d connections were made", n)
+		}
+		p.settled(p.send(again, "begin", "field.login", "anna", "field.password", customers.Password)).shows(t, "What do you want to share")
+		if n := len(p.connections(p.token)); n != 1 {
+			t.Errorf("%d connections were made", n)
+		}
+	})
+}
+
+// During an upgrade, a person may send a form that a process of the previous version has made.
+func TestCredentialsOfAnEarlierVersion(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		page := p.open(p.link("connect", "connector_uuids", sandbox.TestConnector))
+		action, form := p.form(page, "begin")
+		form.Set("field.login", "anna")
+		form.Set("field.password", customers.Password)
+		form.Del("once")
+		p.settled(p.post(page, action, form)).shows(t, "What do you want to share")
+		if n := len(p.connections(p.token)); n != 1 {
+			t.Errorf("%d connections were made", n)
+		}
+	})
+}
