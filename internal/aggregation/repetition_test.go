@@ -88,3 +88,29 @@ func TestUserDeletedWhileConnecting(t *testing.T) {
 		}
 	})
 }
+
+// TestPageOfTheInstitutionOnce sends the wish for the page of an institution twice, from the same
+// page of the service. The second request must get the same address, without a call to the
+// institution.
+func TestPageOfTheInstitutionOnce(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
+		c, _ := h.visiting(landing)
+		seen := c.Sync
+		wish := aggregation.Webauth{Connection: c.ID, Landing: landing, Seen: &seen}
+		first, err := h.begin(wish)
+		must(t, err)
+		after := h.loaded(c.ID)
+		h.events()
+		again, err := h.begin(wish)
+		must(t, err)
+		if got := names(h.events()); again != first || h.loaded(c.ID).Sync != after.Sync || after.Sync != seen+1 || got != "" {
+			t.Errorf("first %s, then %s, events %s, reads %d, %d, %d", first, again, got, seen, after.Sync, h.loaded(c.ID).Sync)
+		}
+		wish.Seen = &after.Sync
+		_, err = h.begin(wish)
+		must(t, err)
+		if now := h.loaded(c.ID).Sync; now != after.Sync+1 {
+			t.Errorf("from the newest page: read %d after %d", now, after.Sync)
+		}
+	})
+}

@@ -28,6 +28,8 @@ type Webauth struct {
 	Source  string
 	Values  map[string]string
 	Landing Landing
+	// Seen is the same as in Request. It keeps a repetition from asking the institution again.
+	Seen *int64
 }
 
 // Landing is the address to which a user is redirected after an institution's page: a registered
@@ -85,7 +87,7 @@ func upToDate() error {
 }
 
 func (w Webauth) request() Request {
-	return Request{Connector: w.Connector, Source: w.Source, Mechanism: passerelle.ByWebauth, Values: w.Values, Landing: w.Landing}
+	return Request{Connector: w.Connector, Source: w.Source, Mechanism: passerelle.ByWebauth, Values: w.Values, Landing: w.Landing, Seen: w.Seen}
 }
 
 // hasPage reports whether users authorise reads from a source on a page of the institution.
@@ -123,11 +125,8 @@ func (a *Aggregation) BeginWebauth(ctx context.Context, d passerelle.Domain, use
 		begin = func() (bankstore.Connection, error) { return a.Resume(ctx, d, user, w.Connection, w.request()) }
 	}
 	c, err := begin()
-	if err != nil {
-		return c, "", err
-	}
-	if c.State == passerelle.WebauthRequired && c.URL != "" {
-		return c, c.URL, nil
+	if err != nil || c.State == passerelle.WebauthRequired && c.URL != "" {
+		return c, c.URL, err
 	}
 	return c, w.Landing.arrival(c, nil), nil
 }

@@ -187,6 +187,9 @@ type flowBody struct {
 	// another window. That window gets Ticket instead of a cookie.
 	Address, Ticket string
 	Apart           bool
+	// Seen is the number of the last read that the page shows. It is empty for a form that does not
+	// open the institution's page.
+	Seen string
 	// Back is the address of the previous page. Leave is the address that leaves the flow, and
 	// LeaveText is the text of that link.
 	Back, Leave, LeaveText string
@@ -334,6 +337,7 @@ func (w *Webview) stateBody(pc *pageContext, s *flowConnection, step string) (fl
 		body.Back = pc.to(s.flowSession)
 	}
 	if here.step == "bank" {
+		body.Seen = strconv.FormatInt(s.c.Sync, 10)
 		return body, w.leadApart(s, &body)
 	}
 	if here.step == "resume" && pc.polls() < maxPolls && pc.notice == "" {
@@ -457,10 +461,17 @@ func (w *Webview) confirmed(pc *pageContext, s *flowConnection, _ url.Values) er
 	return w.resumeConnection(pc, s, aggregation.Request{Resume: true})
 }
 
+// seenParameter is a hidden field of the form that opens the institution's page. Forms from
+// processes of the previous version do not have it.
+const seenParameter = "seen"
+
 // openBankPage asks the institution for the address of its page, and redirects the person to that
-// page.
+// page. When an earlier request with the same form has asked, the person gets the same address.
 func (w *Webview) openBankPage(pc *pageContext, s *flowConnection, form url.Values) error {
 	wish := aggregation.Webauth{Connection: s.c.ID, Landing: pc.landing(s.flowSession)}
+	if seen, err := strconv.ParseInt(form.Get(seenParameter), 10, 64); err == nil {
+		wish.Seen = &seen
+	}
 	c, _, err := w.Aggregation.BeginWebauth(pc.context(), pc.domain, s.User, wish)
 	if pc.notice = noticeOf(err); pc.notice != "" {
 		return w.showConnection(pc, s.flowSession, s.c.ID)

@@ -188,3 +188,27 @@ func TestCredentialsOfAnEarlierVersion(t *testing.T) {
 		}
 	})
 }
+
+// The form that opens the institution's page asks the institution only once, even if several
+// requests arrive at the same time. A new form asks again.
+func TestPageOfTheInstitutionOpenedTwice(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		page := p.open(p.link("connect", "connector_uuids", sandbox.TestConnector))
+		page = p.send(p.click(page, "own page instead"), "begin")
+		_, bank, _ := strings.Cut(page.header.Get("Refresh"), "url=")
+		refused := p.open(p.decide(bank, url.Values{"error": {"access_denied"}})).shows(t, "Access was refused.")
+		action, form := p.form(refused, "bank")
+		syncs := p.count("connection_log")
+		p.atOnce(refused, action, form)
+		again := p.post(refused, action, form).shows(t, "Continue at Banque Exemple")
+		if calls := p.count("connection_log") - syncs; calls != 1 {
+			t.Errorf("the institution was asked %d times", calls)
+		}
+		_, bank, _ = strings.Cut(again.header.Get("Refresh"), "url=")
+		p.open(p.decide(bank, url.Values{"error": {"access_denied"}}))
+		p.send(p.open(p.Origin+action), "bank").shows(t, "Continue at Banque Exemple")
+		if calls := p.count("connection_log") - syncs; calls != 3 {
+			t.Errorf("after a return and a new form, the institution was asked %d times", calls)
+		}
+	})
+}
