@@ -497,15 +497,15 @@ var connectionActions = map[string]func(*Webview, *pageContext, *flowConnection,
 	"resume": (*Webview).confirmed,
 	"bank":   (*Webview).openBankPage,
 	"share":  (*Webview).share,
-	"forget": (*Webview).deleteConnection,
 }
 
-// flowActions has the functions of all other forms of a flow. The key is the value of a form's
-// field "step".
+// flowActions has the functions of all other forms of a flow, which need no connection that still
+// exists. The key is the value of a form's field "step".
 var flowActions = map[string]func(*Webview, *pageContext, *flowSession, url.Values) error{
-	"code":  (*Webview).takeCode,
-	"begin": (*Webview).begin,
-	"add":   (*Webview).add,
+	"code":   (*Webview).takeCode,
+	"begin":  (*Webview).begin,
+	"add":    (*Webview).add,
+	"forget": (*Webview).deleteConnection,
 }
 
 // reply handles a submitted form. A page of the flow shows the result.

@@ -273,20 +273,22 @@ func (w *Webview) confirmDeletion(pc *pageContext, s *flowConnection) error {
 }
 
 // deleteConnection deletes a connection. The data that was read through it is hidden immediately,
-// and erased soon after.
-func (w *Webview) deleteConnection(pc *pageContext, s *flowConnection, _ url.Values) error {
-	if s.Flow != flowManage {
+// and erased soon after. When the connection no longer exists, the person sees the same page as
+// after a deletion, because an earlier request with the same form may have deleted it.
+func (w *Webview) deleteConnection(pc *pageContext, t *flowSession, _ url.Values) error {
+	id, err := t.about(pc)
+	if t.Flow != flowManage || err != nil || id == 0 || t.User == 0 {
 		return errUnread
 	}
-	err := w.Aggregation.Disconnect(pc.context(), pc.domain, s.User, s.c.ID)
+	err = w.Aggregation.Disconnect(pc.context(), pc.domain, t.User, id)
 	if err != nil && !errors.Is(err, passerelle.NotFound) {
-		return fmt.Errorf("delete connection %d: %w", s.c.ID, err)
+		return fmt.Errorf("delete connection %d: %w", id, err)
 	}
-	s.Deleted = s.c.ID
-	if err := w.storeFlow(pc, s.flowSession); err != nil {
+	t.Deleted = id
+	if err := w.storeFlow(pc, t); err != nil {
 		return err
 	}
-	return w.showDeleted(pc, s.flowSession)
+	return w.showDeleted(pc, t)
 }
 
 // showDeleted redirects the person to the list of connections. If the client's link names the

@@ -212,3 +212,50 @@ func TestPageOfTheInstitutionOpenedTwice(t *testing.T) {
 		}
 	})
 }
+
+// A form that deletes a connection leads to the same page when the connection is already deleted.
+func TestDeletionSentTwice(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		first := p.connection("anna")
+		page := p.click(p.open(p.link("manage")), "Banque Exemple")
+		question := p.click(page, "Remove this connection")
+		again := p.before(question)
+		p.send(question, "forget").shows(t, "Your connections", "The connection was removed")
+		rest := again.send(question, "forget").shows(t, "Your connections", "The connection was removed")
+		back := again.click(rest, "Done").back(t)
+		if want := (url.Values{"connection_id": {first}, "connection_deleted": {"true"}, "state": {"a b&c=ü"}}); sprint(back) != sprint(want) {
+			t.Errorf("back with %v, want %v", back, want)
+		}
+
+		second := p.connection("anna")
+		question = p.click(p.open(p.link("manage", "connection_id", second)), "Remove this connection")
+		again = p.before(question)
+		p.send(question, "forget").back(t)
+		back = again.send(question, "forget").back(t)
+		if want := (url.Values{"connection_id": {second}, "connection_deleted": {"true"}, "state": {"a b&c=ü"}}); sprint(back) != sprint(want) {
+			t.Errorf("back with %v, want %v", back, want)
+		}
+	})
+}
+
+// Nobody can delete the connection of another user, or delete through another flow.
+func TestDeletionOfAnothersConnection(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		other := newWalker(t, p.Instance)
+		foreign := other.connection("one")
+		p.connection("anna")
+		question := p.click(p.click(p.open(p.link("manage")), "Banque Exemple"), "Remove this connection")
+		_, form := p.form(question, "forget")
+		handle := question.at.Query().Get("session")
+		p.post(question, question.at.Path+"?session="+handle+"&connection="+foreign, form)
+		if mine, theirs := len(p.connections(p.token)), len(other.connections(other.token)); mine != 1 || theirs != 1 {
+			t.Errorf("%d and %d connections are left", mine, theirs)
+		}
+		connect := p.connecting("one")
+		_, form = p.form(connect, "share")
+		form.Set("step", "forget")
+		if got := p.post(connect, connect.at.RequestURI(), form); got.status != http.StatusBadRequest {
+			t.Errorf("in the flow connect: %d", got.status)
+		}
+	})
+}
