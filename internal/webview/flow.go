@@ -304,7 +304,11 @@ func (w *Webview) identify(pc *pageContext, t *flowSession, text string) error {
 		return err
 	}
 	if t.Connection != 0 {
-		if _, err := w.Aggregation.Connection(pc.context(), pc.domain, code.User, t.Connection); err != nil {
+		_, err := w.Aggregation.Connection(pc.context(), pc.domain, code.User, t.Connection)
+		if errors.Is(err, passerelle.NotFound) {
+			err = wrongLink(passerelle.InvalidField("connection_id", "must be the number of a connection of the user who has the code"))
+		}
+		if err != nil {
 			return err
 		}
 	}

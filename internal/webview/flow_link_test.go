@@ -69,6 +69,7 @@ func TestWrongLinks(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		other := newWalker(t, p.Instance)
 		foreign := other.connection("one")
+		const notTheirs = "connection_id: must be the number of a connection of the user who has the code"
 		for _, c := range []struct {
 			name, link string
 			status     int
@@ -87,8 +88,10 @@ func TestWrongLinks(t *testing.T) {
 			{"a token for a code", p.link("connect", "code", p.token), 401, "no longer valid"},
 			{"reconnect what", p.link("reconnect"), 400, "connection_id: is required"},
 			{"reconnect a word", p.link("reconnect", "connection_id", "one"), 400, "connection_id: must be the number"},
-			{"reconnect another's", p.link("reconnect", "connection_id", foreign), 404, "Page not found"},
-			{"manage another's", p.link("manage", "connection_id", foreign), 404, "Page not found"},
+			{"reconnect another's", p.link("reconnect", "connection_id", foreign), 400, notTheirs},
+			{"reconnect none", p.link("reconnect", "connection_id", "999999"), 400, notTheirs},
+			{"manage another's", p.link("manage", "connection_id", foreign), 400, notTheirs},
+			{"manage none", p.link("manage", "connection_id", "999999"), 400, notTheirs},
 			{"more than a cookie holds", p.link("connect", sandbox.TestConnector+".login", strings.Repeat("x", 4000)), 400, "This link is too long"},
 			{"too many numbers", p.link("connect", "connector_ids", strings.Repeat("1,", 501)), 400, "connector_ids, connector_uuids: "},
 			{"too many connectors", p.link("connect", "connector_uuids", strings.Repeat("x,", 501)), 400, "connector_ids, connector_uuids: "},

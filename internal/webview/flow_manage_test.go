@@ -209,7 +209,7 @@ func TestCodeByForm(t *testing.T) {
 		p.send(page, "code", "code", p.code()).back(t)
 		stranger := newWalker(t, p.Instance)
 		page = p.open(p.link("reconnect", "code", "", "connection_id", id))
-		if got := p.send(page, "code", "code", stranger.code()); got.status != http.StatusNotFound {
+		if got := p.send(page, "code", "code", stranger.code()).shows(t, "connection_id: must be the number"); got.status != http.StatusBadRequest {
 			t.Errorf("another's connection: %d", got.status)
 		}
 		// A code on a connect page selects an existing user, so the service creates no new user.
