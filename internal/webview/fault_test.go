@@ -2,6 +2,7 @@ package webview_test
 
 import (
 	"context"
+	"fmt"
 	"html"
 	"net/http"
 	"net/url"
@@ -11,6 +12,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/database"
+	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 )
 
@@ -81,6 +83,33 @@ func TestFailedFormsMayHaveWorked(t *testing.T) {
 	} {
 		if got := page.got; got.status != http.StatusInternalServerError || !strings.Contains(got.body, page.want) || strings.Contains(got.body, unknown) && strings.Contains(got.body, safe) {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
+	}
+}
+
+// After a lost response to COMMIT, the page suggests trying again only if repeating the request is
+// safe.
+func TestUnknownOutcomesOfForms(t *testing.T) {
+	const unknown, safe = "We do not know whether this worked", "Nothing will be done twice"
+	s := start(t, storetest.SQLite(t), several(2))
+	s.offer(t, newInstitutionConnector(1, "Banque du Lac", "FR"), newInstitutionConnector(2, "Island Bank", "GB"))
+	connect := "/webview/en/connect?session=" + regexpOne(t, `session=([^&"]*)`, s.openFlow(t).body)
+	pay := s.open(t, s.create(t, nil).ID, nil)
+	s.get(t, pay)
+	s.failure = fmt.Errorf("store a connection: %w", store.ErrUnknown)
+	for name, page := range map[string]struct {
+		got          answer
+		shows, lacks string
+		again        bool
+	}{
+		"connection, form": {got: s.post(t, connect, "same-origin", url.Values{"step": {"begin"}}), shows: unknown, lacks: safe},
+		"connection":       {got: s.get(t, connect), shows: safe, lacks: unknown, again: true},
+		"payment, form":    {got: s.post(t, pay, "same-origin", url.Values{"step": {"order"}}), shows: safe, lacks: unknown, again: true},
+		"payment":          {got: s.get(t, pay), shows: safe, lacks: unknown, again: true},
+	} {
+		got := page.got
+		if got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, page.shows) || strings.Contains(got.body, page.lacks) || (got.header.Get("Retry-After") != "") != page.again {
+			t.Errorf("%s: %d %v %s", name, got.status, got.header, got.body)
 		}
 	}
 }

@@ -57,6 +57,8 @@ type stack struct {
 	tokens map[string]string
 	data   *aggregation.Aggregation
 	logos  picture.Logos
+	// failure is the error of each request, unless it is nil.
+	failure error
 }
 
 func each(t *testing.T, tune func(connector.Profile) []connector.Profile, run func(t *testing.T, s *stack)) {
@@ -90,7 +92,7 @@ func start(t *testing.T, database string, tune func(connector.Profile) []connect
 	}
 	s.populate(t)
 	pages := webview.New(webview.Config{
-		Domain: s.domainOf, Wait: func(*http.Request, bool) (time.Duration, error) { return 0, nil }, RequestID: func(context.Context) string { return "4711" },
+		Domain: s.domainOf, Wait: func(*http.Request, bool) (time.Duration, error) { return 0, s.failure }, RequestID: func(context.Context) string { return "4711" },
 		Access: s.access, DB: db, Initiation: s.Initiation, Aggregation: s.data, Logos: &s.logos, MAC: ring.MAC, Now: time.Now, Log: log,
 	})
 	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
