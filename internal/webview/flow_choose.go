@@ -10,6 +10,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
 	"passerelle/internal/webview/chooser"
@@ -190,6 +191,14 @@ func (w *Webview) begin(pc *pageContext, t *flowSession, form url.Values) error 
 // connect begins a connection in the background, or asks the institution for the address of its
 // page. It then redirects the browser to the page for the connection's state.
 func (w *Webview) connect(pc *pageContext, t *flowSession, b wire.Bank, r aggregation.Request) error {
+	id, err := w.underWay(pc, t, b)
+	if err != nil {
+		return err
+	}
+	if id != 0 {
+		web.Redirect(pc.writer, pc.toConnection(t, id))
+		return nil
+	}
 	made, err := w.Aggregation.Connect(pc.context(), pc.domain, t.User, r)
 	pc.problem, pc.notice = entryProblem(err), noticeOf(err)
 	switch {
@@ -202,8 +211,30 @@ func (w *Webview) connect(pc *pageContext, t *flowSession, b wire.Bank, r aggreg
 	case err != nil:
 		return fmt.Errorf("connect user %d: %w", t.User, err)
 	}
-	web.Redirect(pc.writer, pc.to(t, connectionStep, connectionText(made.ID), "step", stepOnward))
+	web.Redirect(pc.writer, pc.toConnection(t, made.ID))
 	return nil
+}
+
+// underWay returns the person's connection to the institution while the first read of this
+// connection is in progress. Otherwise it returns zero. Without this check, a person who goes back
+// to a new form during the read would make a second connection.
+func (w *Webview) underWay(pc *pageContext, t *flowSession, b wire.Bank) (passerelle.ConnectionID, error) {
+	latest, err := bankstore.From(w.DB).Connections(pc.context(), pc.domain.ID, t.User, store.Window{Limit: 10, Descending: true})
+	if err != nil {
+		return 0, fmt.Errorf("list the connections of user %d: %w", t.User, err)
+	}
+	i := slices.IndexFunc(latest, func(c bankstore.Connection) bool {
+		return c.Connector == b.UUID && c.State == passerelle.Validating && c.Established == nil && c.Locked
+	})
+	if i < 0 {
+		return 0, nil
+	}
+	return latest[i].ID, nil
+}
+
+// toConnection returns the address of the page for a connection's state.
+func (pc *pageContext) toConnection(t *flowSession, id passerelle.ConnectionID) string {
+	return pc.to(t, connectionStep, connectionText(id), "step", stepOnward)
 }
 
 // showMade redirects the browser to the connection that an earlier request made with the same form.
@@ -213,7 +244,7 @@ func (w *Webview) showMade(pc *pageContext, t *flowSession, b wire.Bank, r aggre
 	if err != nil {
 		return err
 	}
-	address := pc.to(t, connectionStep, connectionText(id), "step", stepOnward)
+	address := pc.toConnection(t, id)
 	_, err = w.Aggregation.Connection(pc.context(), pc.domain, t.User, id)
 	if errors.Is(err, passerelle.NotFound) {
 		address, err = pc.to(t, bankStep, b.UUID, "by", string(r.Mechanism)), nil

@@ -11,6 +11,8 @@ import (
 	"passerelle/connector/sandbox"
 	"passerelle/connector/sandbox/customers"
 	"passerelle/internal/database"
+	"passerelle/internal/servicetest"
+	"passerelle/internal/store/storetest"
 )
 
 // before returns a person with the present cookies in another browser. Later responses to p do not
@@ -256,6 +258,27 @@ func TestDeletionOfAnothersConnection(t *testing.T) {
 		form.Set("step", "forget")
 		if got := p.post(connect, connect.at.RequestURI(), form); got.status != http.StatusBadRequest {
 			t.Errorf("in the flow connect: %d", got.status)
+		}
+	})
+}
+
+// A person may go back during the first read and fill in a new form. The form leads to the
+// connection that is being read. After the read, a new form makes another connection.
+func TestNewFormDuringTheFirstRead(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, address string) {
+		p := newWalker(t, servicetest.Start(t, address, servicetest.Options{}))
+		link := p.link("connect", "connector_uuids", sandbox.TestConnector)
+		page := p.open(link)
+		first := p.settled(p.send(page, "begin", "field.login", "anna", "field.password", "0000")).shows(t, "did not accept these sign-in details")
+		storetest.Break(t, address, `UPDATE connection SET state = 'validating', holder = 'somebody', lease_until = 4102444800000000`)
+		during := p.send(p.open(page.at.String()), "begin", "field.login", "anna", "field.password", "0000")
+		storetest.Break(t, address, `UPDATE connection SET state = 'wrongpass', lease_until = 0`)
+		if one, other := first.at.Query().Get("connection"), during.at.Query().Get("connection"); one == "" || one != other {
+			t.Errorf("the form during the read leads to connection %q, want %q", other, one)
+		}
+		p.settled(p.send(p.open(page.at.String()), "begin", "field.login", "anna", "field.password", "0000"))
+		if n := len(p.connections(p.token)); n != 2 {
+			t.Errorf("%d connections were made", n)
 		}
 	})
 }
