@@ -28,8 +28,8 @@ var (
 	// ErrUnknown reports that the connection was lost during COMMIT, and that the server did not
 	// report the outcome in time. The unit may have been written.
 	ErrUnknown = errors.New("the outcome of the transaction is unknown")
-	// ErrUnread reports that the unit was written, but the connection was lost before the rows of
-	// [Unit.Returning] were read. It is an error of the kind passerelle.Unavailable.
+	// ErrUnread reports that the unit was written, but the rows of [Unit.Returning] were lost with
+	// the connection or could not be read. It is an error of the kind passerelle.Unavailable.
 	ErrUnread = errors.New("the unit was written, but its result was lost")
 	// ErrClosed reports a write after Close. On SQLite, it also reports a query after Close.
 	ErrClosed = errors.New("the database is closed")

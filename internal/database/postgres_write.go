@@ -28,6 +28,10 @@ const (
 // errAgain wraps an error after which nothing was written. The unit may run again.
 var errAgain = errors.New("try again")
 
+// errScan wraps an error of a function that reads rows. The server does not know of this error, and
+// may have executed the rest of the unit.
+var errScan = errors.New("read a row")
+
 func (p *postgresEngine) write(ctx context.Context, tx *Unit) error {
 	if p.sharers != nil && len(tx.statements) <= sharedStatements && tx.OnlyAdds() {
 		if err := p.sharers.submit(ctx, tx); !errors.Is(err, errApart) {
@@ -89,8 +93,9 @@ func (p *postgresEngine) attempt(ctx context.Context, statements []statement) er
 
 // try executes the statements once. It returns the number of statements whose results were
 // received. The second result is true when the outcome is unknown, because a separate COMMIT failed
-// or because the connection was lost in a round trip that includes COMMIT. The pool closes a
-// connection that is released inside a transaction, and the server then rolls the transaction back.
+// or because, in a round trip that includes COMMIT, the connection was lost or a function could not
+// read a row. The pool closes a connection that is released inside a transaction, and the server
+// then rolls the transaction back.
 func (p *postgresEngine) try(ctx context.Context, m *mark, statements []statement) (int, bool, error) {
 	conn, err := p.pool.Acquire(ctx)
 	if err != nil {
@@ -107,7 +112,7 @@ func (p *postgresEngine) try(ctx context.Context, m *mark, statements []statemen
 		err = ctx.Err()
 	}
 	switch {
-	case err != nil && conn.Conn().IsClosed():
+	case err != nil && (conn.Conn().IsClosed() || !judged && errors.Is(err, errScan)):
 		return received, !judged, err
 	case err != nil:
 		p.rollback(ctx, conn)
@@ -197,7 +202,7 @@ func (s *statement) receive(results pgx.BatchResults) error {
 	defer rows.Close()
 	for rows.Next() {
 		if err := s.take(rows); err != nil {
-			return err
+			return fmt.Errorf("%w: %w", errScan, err)
 		}
 	}
 	return rows.Err()

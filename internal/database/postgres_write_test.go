@@ -187,6 +187,48 @@ func TestRowsLostAfterCommit(t *testing.T) {
 	wantNames(t, direct, "before lost after")
 }
 
+// TestRowsUnreadable uses a function that cannot read the rows of a unit. The server commits the
+// unit before the function fails, unless it refuses a later part of the unit. Write must say which
+// of both happened, and must execute the unit once.
+func TestRowsUnreadable(t *testing.T) {
+	db := open(t, storetest.Postgres(t))
+	script(t, db, flaky)
+	unreadable := errors.New("the row is unreadable")
+	returning := func(id int, name string, scan func(Row) error) func(*Unit) error {
+		return func(tx *Unit) error {
+			tx.OnRetry(func() { t.Error("the unit ran again") })
+			tx.Returning(scan, `INSERT INTO probe (id, name) VALUES ($1, $2) RETURNING name`, id, name)
+			return nil
+		}
+	}
+	fails := func(Row) error { return unreadable }
+	mistyped := func(row Row) error {
+		var number int64
+		return row.Scan(&number)
+	}
+	judged := func(tx *Unit) error {
+		tx.Query(func(Row) error { return nil }, `SELECT 1`)
+		return nil
+	}
+	refused := func(tx *Unit) error {
+		tx.Exec(`INSERT INTO probe (id, amount) VALUES (9, flaky(9, '23514'))`)
+		return nil
+	}
+	wantError(t, db.Write(t.Context(), returning(1, "a", fails)), ErrUnread)
+	wantError(t, db.Write(t.Context(), returning(2, "b", mistyped)), ErrUnread)
+	wantNames(t, db, "a b")
+	for _, undone := range []func(*Unit) error{judged, refused} {
+		err := db.Write(t.Context(), all(returning(3, "c", fails), undone))
+		if wantError(t, err, unreadable); errors.Is(err, ErrUnread) {
+			t.Errorf("a unit that was undone counts as written: %v", err)
+		}
+	}
+	if err := db.Write(t.Context(), returning(3, "c", func(Row) error { return nil })); err != nil {
+		t.Error(err)
+	}
+	wantNames(t, db, "a b c")
+}
+
 // TestReservationLost loses the response to the reservation of a block of ids, and checks that no
 // id of that block is used.
 func TestReservationLost(t *testing.T) {

@@ -138,8 +138,9 @@ func (u *Unit) Query(scan func(row Row) error, sql string, args ...any) {
 
 // Returning does the same as Query, for a scan function that only sets variables. The function must
 // not check anything, because the unit may already be written when the function fails. Write
-// returns [ErrUnread] when the unit was written but its rows were lost with the connection. Use
-// Returning only if the caller may repeat the unit, or if the loss of its rows does no harm.
+// returns [ErrUnread] when the unit was written but its rows were lost with the connection, or
+// could not be read. Use Returning only if the caller may repeat the unit, or if the loss of its
+// rows does no harm.
 func (u *Unit) Returning(scan func(row Row) error, sql string, args ...any) {
 	u.add(statement{sql: sql, scan: scan}, args)
 }
