@@ -95,7 +95,7 @@ func (a *API) execute(ctx context.Context, x *exchange, claim store.Claim) (answ
 	settled := false
 	defer func() {
 		if !settled { // happens only when the call panicked
-			a.end(ctx, x, nil)
+			a.release(ctx, x)
 		}
 	}()
 	if claim.Subject != 0 {
@@ -111,11 +111,10 @@ func (a *API) execute(ctx context.Context, x *exchange, claim store.Claim) (answ
 	}
 	if !x.entered || !keeps(result.status, result.header) {
 		x.withdrawn = result.status == http.StatusBadRequest && claim.Subject == 0
-		a.end(ctx, x, nil)
+		a.release(ctx, x)
 		return result, nil
 	}
-	a.end(ctx, x, &result)
-	return result, nil
+	return a.keep(ctx, x, result), nil
 }
 
 // showMade replaces a call by the call that reads the object that an earlier execution has created.
@@ -158,24 +157,54 @@ func replayed(kept []byte) (answer, error) {
 	return answer{status: k.Status, header: k.Header, body: k.Body}, nil
 }
 
-// end records the end of an execution, with or without a response to store. When recording fails,
-// the response to the call stays the same. The lease then expires, and a repetition finds the
-// created object, if any.
-func (a *API) end(ctx context.Context, x *exchange, keep *answer) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
-	defer cancel()
-	err := a.config.Answers.Write(ctx, func(tx *store.Tx) error {
-		if x.withdrawn {
-			tx.ForgetSubject(x.caller.Execution)
+// keep stores the response to a call for repetitions, and returns the response to send. If another
+// response is stored already, for example by an execution that has taken over the key, keep returns
+// that one, because all requests with the key get the same response.
+func (a *API) keep(ctx context.Context, x *exchange, result answer) answer {
+	a.end(ctx, x, func(ctx context.Context) error {
+		kept, err := result.keep()
+		if err != nil {
+			return err
 		}
-		if keep == nil {
-			tx.ReleaseKey(x.caller.Execution)
+		err = a.config.Answers.Write(ctx, func(tx *store.Tx) error { return tx.KeepAnswer(x.caller.Execution, kept) })
+		if !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+		stored, err := a.config.Answers.StoredAnswer(ctx, x.caller.Execution)
+		if errors.Is(err, store.ErrNotFound) { // the other execution still runs
 			return nil
 		}
-		kept, err := keep.keep()
-		return errors.Join(err, tx.KeepAnswer(x.caller.Execution, kept))
+		if err != nil {
+			return err
+		}
+		other, err := replayed(stored)
+		if err == nil {
+			result = other
+		}
+		return err
 	})
-	if err != nil {
+	return result
+}
+
+// release ends an execution without a response to store.
+func (a *API) release(ctx context.Context, x *exchange) {
+	a.end(ctx, x, func(ctx context.Context) error {
+		return a.config.Answers.Write(ctx, func(tx *store.Tx) error {
+			if x.withdrawn {
+				tx.ForgetSubject(x.caller.Execution)
+			}
+			tx.ReleaseKey(x.caller.Execution)
+			return nil
+		})
+	})
+}
+
+// end records the end of an execution. When recording fails, the response to the call stays the
+// same. The lease then expires, and a repetition finds the created object, if any.
+func (a *API) end(ctx context.Context, x *exchange, record func(ctx context.Context) error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	if err := record(ctx); err != nil {
 		a.config.Log.LogAttrs(ctx, slog.LevelError, "could not record the end of an idempotent call",
 			slog.String("request_id", x.caller.Request), slog.String("execution", strconv.FormatInt(x.caller.Execution.ID, 10)), slog.Any("error", err))
 	}

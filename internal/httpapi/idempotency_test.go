@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"passerelle"
+	"passerelle/internal/store"
 )
 
 func keyed(key, body string) call {
@@ -153,5 +154,42 @@ func TestRepetitionWhileTheFirstRuns(t *testing.T) {
 	third := received(s.do(c))
 	if third.body != first.body || third.replayed != "true" || s.created != 1 {
 		t.Errorf("after it: %+v, created %d", third, s.created)
+	}
+}
+
+// TestLateExecutionsGetTheStoredAnswer interrupts an execution until another one has taken over its
+// key and has stored a response. The first execution then has a different response. Its client must
+// get the stored one, as every repetition does.
+func TestLateExecutionsGetTheStoredAnswer(t *testing.T) {
+	s := newService(t)
+	s.hold, s.entered = make(chan struct{}), make(chan struct{}, 1)
+	c := keyed("k", `{"name":"a"}`)
+	done := make(chan recordedAnswer)
+	go func() { done <- received(s.do(c)) }()
+	<-s.entered
+	err := s.db.Write(t.Context(), func(tx *store.Tx) error {
+		tx.Unit().Exec(`UPDATE idempotency SET lease_until = 0`)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hold := s.hold
+	s.hold = nil
+	second := received(s.do(c))
+	if second.status != 200 || second.replayed != "" {
+		t.Fatalf("the second execution: %+v", second)
+	}
+	s.fail = passerelle.Conflicting("created already")
+	close(hold)
+	want := second
+	want.replayed = "true"
+	for name, got := range map[string]recordedAnswer{"the late execution": <-done, "a repetition": received(s.do(c))} {
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(recordedAnswer{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if s.created != 1 || s.log.Len() > 0 {
+		t.Errorf("created %d, log %q", s.created, s.log.String())
 	}
 }

@@ -126,9 +126,9 @@ type sample struct {
 }
 
 func (s *sample) create(_ context.Context, c *httpapi.Caller, in createItem) (echo, error) {
-	if s.hold != nil {
+	if hold := s.hold; hold != nil {
 		s.entered <- struct{}{}
-		<-s.hold
+		<-hold
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

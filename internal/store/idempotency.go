@@ -130,11 +130,8 @@ func (row keyRow) claim(k RepeatKey, ring *keys.Ring) (Claim, error) {
 	case row.answer == nil:
 		return Claim{Wait: max(time.Duration(row.wait)*time.Microsecond, time.Second)}, nil
 	}
-	answer, err := ring.Open(row.execution.place(), row.answer)
-	if err != nil {
-		return Claim{}, fmt.Errorf("open a kept answer: %w", err)
-	}
-	return Claim{Answer: answer}, nil
+	answer, err := row.execution.open(ring, row.answer)
+	return Claim{Answer: answer}, err
 }
 
 func (e Execution) place() keys.Place {
@@ -248,8 +245,9 @@ func (tx *Tx) sealAnswer(e Execution, answer []byte) ([]byte, error) {
 	return sealed, nil
 }
 
-// KeepAnswer ends an execution and stores the response that repetitions of the request get. It
-// stores nothing when another execution has taken over the key.
+// KeepAnswer ends an execution and stores the response that repetitions of the request get. The
+// unit fails with ErrConflict when a response is stored already, or when another execution has
+// taken over the key. [DB.StoredAnswer] then returns the response that repetitions get.
 func (tx *Tx) KeepAnswer(e Execution, answer []byte) error {
 	if e.ID == 0 {
 		return nil
@@ -258,9 +256,33 @@ func (tx *Tx) KeepAnswer(e Execution, answer []byte) error {
 	if err != nil {
 		return err
 	}
-	tx.unit.Exec(`UPDATE idempotency SET answer = $1, lease_until = 0 WHERE +domain_id = $2 AND id = $3 AND run = $4`,
+	tx.unit.ExecOne(ErrConflict, `UPDATE idempotency SET answer = $1, lease_until = 0 WHERE +domain_id = $2 AND id = $3 AND run = $4 AND answer IS NULL`,
 		sealed, int64(e.Domain), e.ID, e.Run)
 	return nil
+}
+
+// StoredAnswer returns the stored response to the request of an execution. It fails with
+// ErrNotFound when no response is stored.
+func (r *Reader) StoredAnswer(ctx context.Context, e Execution) ([]byte, error) {
+	scan := func(row database.Row) ([]byte, error) {
+		var answer []byte
+		err := row.Scan(&answer)
+		return answer, err
+	}
+	sealed, err := database.One(ctx, r.rows, scan, `SELECT answer FROM idempotency WHERE +domain_id = $1 AND id = $2 AND answer IS NOT NULL`, int64(e.Domain), e.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read a kept answer: %w", err)
+	}
+	return e.open(r.keys, sealed)
+}
+
+// open decrypts the stored response to the request of an execution.
+func (e Execution) open(ring *keys.Ring, sealed []byte) ([]byte, error) {
+	answer, err := ring.Open(e.place(), sealed)
+	if err != nil {
+		return nil, fmt.Errorf("open a kept answer: %w", err)
+	}
+	return answer, nil
 }
 
 // ForgetSubject removes the id of an object that the execution created and then deleted.

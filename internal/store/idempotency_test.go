@@ -151,7 +151,12 @@ func TestAnExecutionThatWasTakenOverMakesNothing(t *testing.T) {
 		if err := executed(next.Execution, 8); err != nil {
 			t.Errorf("the next execution: %v", err)
 		}
-		mustWrite(t, db, func(tx *store.Tx) error { return tx.KeepAnswer(late.Execution, []byte("late")) })
+		if err := keep(db, late.Execution, "late"); !errors.Is(err, store.ErrConflict) {
+			t.Errorf("the response of the late execution: %v", err)
+		}
+		if answer, err := db.StoredAnswer(t.Context(), late.Execution); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("the stored response is %q, %v", answer, err)
+		}
 		mustWrite(t, db, func(tx *store.Tx) error { tx.ReleaseKey(late.Execution); return nil })
 		lapse(t, db, "lease_until")
 		if c := claim(t, db, repeat(domain, "k", "r")); c.Subject != 8 || c.Answer != nil {
@@ -187,6 +192,35 @@ func TestAnswersWithWhatWasMade(t *testing.T) {
 			t.Errorf("without a key: %v", err)
 		}
 	})
+}
+
+// TestTheFirstAnswerStays checks that a stored response is never replaced, neither by a second
+// response of the same execution nor by an execution that was taken over.
+func TestTheFirstAnswerStays(t *testing.T) {
+	onEachWithDomain(t, func(t *testing.T, db *store.DB, domain passerelle.DomainID) {
+		k := repeat(domain, "k", "r")
+		late := claim(t, db, k).Execution
+		lapse(t, db, "lease_until")
+		e := claim(t, db, k).Execution
+		if err := keep(db, e, "first"); err != nil {
+			t.Fatal(err)
+		}
+		for _, second := range []store.Execution{e, late} {
+			if err := keep(db, second, "second"); !errors.Is(err, store.ErrConflict) {
+				t.Errorf("run %d: %v", second.Run, err)
+			}
+			if answer, err := db.StoredAnswer(t.Context(), second); string(answer) != "first" || err != nil {
+				t.Errorf("run %d reads %q, %v", second.Run, answer, err)
+			}
+		}
+		if c := claim(t, db, k); string(c.Answer) != "first" {
+			t.Errorf("a repetition gets %+v", c)
+		}
+	})
+}
+
+func keep(db *store.DB, e store.Execution, answer string) error {
+	return db.Write(context.Background(), func(tx *store.Tx) error { return tx.KeepAnswer(e, []byte(answer)) })
 }
 
 func TestReleaseKey(t *testing.T) {
