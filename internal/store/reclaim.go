@@ -14,6 +14,8 @@ func (db *DB) Reclaim(ctx context.Context) error {
 	return db.Write(ctx, func(tx *Tx) error {
 		tx.unit.Exec(`UPDATE attempt SET lease_until = 0 WHERE state <> 'answered'`)
 		tx.unit.Exec(`UPDATE payment SET check_lease = 0 WHERE next_check IS NOT NULL AND check_lease > 0`)
+		// Expiry also leases payments without a planned check.
+		tx.unit.Exec(`UPDATE payment SET check_lease = 0 WHERE expires_from IS NOT NULL AND check_lease > 0`)
 		tx.unit.Exec(`UPDATE mail SET lease_until = 0 WHERE sent IS NULL AND lease_until > 0`)
 		tx.unit.Exec(`UPDATE webhook SET lease_until = 0 WHERE lease_until > 0`)
 		// The column holder keeps its value, which marks an interrupted sync.

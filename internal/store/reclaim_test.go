@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
@@ -93,4 +94,33 @@ func TestFilesAreTheOwnersAlone(t *testing.T) {
 			t.Errorf("%s: %v, %v", filepath.Base(name), stat.Mode(), err)
 		}
 	}
+}
+
+// TestPaymentsAfterARestart leases a payment whose check is due, and an expiring payment without a
+// planned check, and then calls Reclaim. On SQLite, the next server gets both payments at once. On
+// PostgreSQL, another replica may have leased them.
+func TestPaymentsAfterARestart(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		checked, expiring := s.create(draft(1), now), s.create(draft(1), now)
+		s.write(func(tx *store.Tx) error { return tx.UpdatePayment(checked, nil, &now) })
+		leased := func() (ids []int64) {
+			var due []store.Due
+			s.write(func(tx *store.Tx) error {
+				tx.DuePayments(s.domain, now, time.Hour, 9, nil, &due)
+				tx.ExpiringPayments(s.domain, now, now, time.Hour, 9, &ids)
+				return nil
+			})
+			return append(idsOf(due), ids...)
+		}
+		both := []int64{int64(checked.ID), int64(expiring.ID)}
+		wantSame(t, both, leased(), nil)
+		wantSame(t, nil, leased(), nil)
+		if err := s.db.Reclaim(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if s.db.Rows().Dialect().Name != "sqlite" {
+			both = nil
+		}
+		wantSame(t, both, leased(), nil)
+	})
 }
