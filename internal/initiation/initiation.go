@@ -331,10 +331,6 @@ func (i *Initiation) eligible(ctx context.Context, d passerelle.Domain, p *payme
 	return c, profile, nil
 }
 
-// tokenGrace is the longest time for which the tokens of a payment stay valid after the payment
-// ends. The payer can then still open the page after the redirect.
-const tokenGrace = time.Hour
-
 // commit stores a changed payment, its transitions, an event for each transition, and the addition,
 // in one transaction. It fails with store.ErrConflict when the payment has changed since it was
 // loaded.
@@ -360,7 +356,7 @@ func (i *Initiation) commit(ctx context.Context, d passerelle.Domain, p *payment
 			}
 		}
 		if p.State.Final() {
-			tx.EndPaymentTokens(d.ID, p.ID, tokenGrace)
+			tx.EndPaymentTokens(d.ID, p.ID)
 			tx.EndCallback(p)
 		}
 		if len(steps) > 0 {

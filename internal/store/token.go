@@ -85,9 +85,21 @@ func (r *Reader) Tokens(ctx context.Context, f TokenFilter, w Window) ([]Token, 
 	return database.Collect(ctx, r.rows, scanToken, sql, s.Args...)
 }
 
+// paymentTokenGrace is the longest time for which the tokens of a payment stay valid after the
+// payment ends. The payer can then still open the page after the redirect.
+const paymentTokenGrace = time.Hour
+
+// tokenExpires is the time at which a new token expires. A token for a payment that has ended
+// expires like the earlier tokens of the payment. The payment cannot end while the unit runs. When
+// it ends later, EndPaymentTokens finds the token.
+const tokenExpires = `CASE WHEN CAST($11 AS BIGINT) > {now} + $12
+	AND (SELECT p.state FROM payment p WHERE +p.domain_id = $2 AND p.id = $8 {for share}) NOT IN ('created', 'validating', 'pending')
+	THEN {now} + $12 ELSE CAST($11 AS BIGINT) END`
+
 // CreateToken stores a token and sets its id. Write fails with ErrNoClient when the token's client
 // does not exist or is deleted. The client cannot be deleted while the unit runs. A later deletion
-// therefore also revokes the token.
+// therefore also revokes the token. A token for a payment that has ended expires after an hour at
+// most.
 func (tx *Tx) CreateToken(t *Token) error {
 	id, err := tx.unit.NewID("token")
 	if err != nil {
@@ -96,15 +108,15 @@ func (tx *Tx) CreateToken(t *Token) error {
 	t.ID = id
 	values := []any{
 		id, int64(t.Domain), database.OptionalID(t.Client), t.Kind, t.Hash, t.Scopes, database.OptionalID(t.User), database.OptionalID(t.Payment), t.Single,
-		database.Micros(t.Created), database.OptionalMicros(t.Expires),
+		database.Micros(t.Created), database.OptionalMicros(t.Expires), paymentTokenGrace.Microseconds(),
 	}
 	const into = `INSERT INTO token (id, domain_id, client_id, kind, hash, scopes, user_id, payment_id, single, created, expires) `
 	if t.Client == 0 {
-		tx.unit.ExecOne(ErrConflict, into+`VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`, values...)
+		tx.unit.ExecOne(ErrConflict, into+`VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, `+tokenExpires+`)`, values...)
 		return nil
 	}
 	tx.unit.ExecOne(ErrNoClient, into+`SELECT CAST($1 AS BIGINT), domain_id, id, CAST($4 AS TEXT), CAST($5 AS {bytes}), CAST($6 AS TEXT), CAST($7 AS BIGINT),
-		CAST($8 AS BIGINT), CAST($9 AS BOOLEAN), CAST($10 AS BIGINT), CAST($11 AS BIGINT) FROM client WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL {for share}`, values...)
+		CAST($8 AS BIGINT), CAST($9 AS BOOLEAN), CAST($10 AS BIGINT), `+tokenExpires+` FROM client WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL {for share}`, values...)
 	return nil
 }
 
@@ -133,11 +145,11 @@ func (tx *Tx) RevokeUserTokens(domain passerelle.DomainID, client passerelle.Cli
 	tx.unit.Exec(`DELETE FROM user_token WHERE domain_id = $1 AND user_id = $2 AND (client_id IS NULL OR client_id = $3)`, int64(domain), int64(user), int64(client))
 }
 
-// EndPaymentTokens limits the remaining validity of a payment's tokens to a duration. A token that
-// expires earlier does not change.
-func (tx *Tx) EndPaymentTokens(domain passerelle.DomainID, payment passerelle.PaymentID, in time.Duration) {
+// EndPaymentTokens limits the remaining validity of a payment's tokens to an hour. It must come
+// after the statement that ends the payment. A token that expires earlier does not change.
+func (tx *Tx) EndPaymentTokens(domain passerelle.DomainID, payment passerelle.PaymentID) {
 	tx.unit.Exec(`UPDATE token SET expires = {now} + $1 WHERE domain_id = $2 AND payment_id = $3 AND expires > {now} + $1`,
-		in.Microseconds(), int64(domain), int64(payment))
+		paymentTokenGrace.Microseconds(), int64(domain), int64(payment))
 }
 
 // PurgeTokens removes at most limit tokens that expired before an instant.
