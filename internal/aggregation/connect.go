@@ -36,8 +36,10 @@ type Request struct {
 	Landing Landing
 	// Absent means that the user is not present.
 	Absent bool
-	// File is a file for a connector that reads files.
-	File *connector.HandedFile
+	// File is a file for a connector that reads files. Unless FileCheck is nil, Resume calls it
+	// while no other run can change the connection, and fails with its error.
+	File      *connector.HandedFile
+	FileCheck func(ctx context.Context) error
 	// Active sets whether the connection is read in the background. Nil does not change it.
 	Active *bool
 	// Background makes the call return without waiting for the read.
@@ -181,6 +183,11 @@ func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user pass
 func (run *syncRun) prepare(ctx context.Context, r Request) (map[string]string, error) {
 	if r.Source != "" && r.Source != run.lease.source.Name {
 		return nil, passerelle.InvalidField("source", "the connection goes through %s", run.lease.source.Name)
+	}
+	if r.FileCheck != nil {
+		if err := r.FileCheck(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if r.Active != nil {
 		run.lease.c.Active = *r.Active

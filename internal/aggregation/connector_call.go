@@ -80,11 +80,8 @@ func (s *sink) Accounts(all []passerelle.AccountDetails) error {
 
 func (s *sink) Wanted(account string) (passerelle.Date, bool) {
 	from, wanted := passerelle.Date{}, false
-	err := s.pass(func() error {
-		from, wanted = s.importer.Wanted(account)
-		return nil
-	})
-	return from, wanted && err == nil
+	_ = s.pass(func() error { from, wanted = s.importer.Wanted(account); return nil }) // without a call, wanted stays false
+	return from, wanted
 }
 
 func (s *sink) Transactions(account string, page []passerelle.TransactionDetails) error {
@@ -111,11 +108,8 @@ func (s *sink) Subscriptions(all []passerelle.SubscriptionDetails) error {
 
 func (s *sink) SubscriptionWanted(subscription string) bool {
 	wanted := false
-	err := s.pass(func() error {
-		wanted = s.importer.SubscriptionWanted(subscription)
-		return nil
-	})
-	return wanted && err == nil
+	_ = s.pass(func() error { wanted = s.importer.SubscriptionWanted(subscription); return nil })
+	return wanted
 }
 
 func (s *sink) Documents(subscription string, page []passerelle.DocumentDetails) error {

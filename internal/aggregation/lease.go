@@ -139,10 +139,7 @@ func (l *lease) release(ctx context.Context) error {
 }
 
 func (l *lease) save(ctx context.Context) error {
-	err := l.write(ctx, func(tx *store.Tx) error {
-		bankstore.In(tx).SaveConnection(l.c, l.c.Version)
-		return nil
-	})
+	err := l.write(ctx, func(tx *store.Tx) error { bankstore.In(tx).SaveConnection(l.c, l.c.Version); return nil })
 	if err == nil {
 		l.c.StoredTry = l.c.NextTry
 	}

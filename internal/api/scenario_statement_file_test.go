@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,7 +14,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"passerelle"
 	"passerelle/connector/statements"
+	"passerelle/internal/imports"
 	"passerelle/internal/store/storetest"
 )
 
@@ -30,6 +33,9 @@ func camtFile(opened, opening, closed, closing string, entries ...string) string
 	}
 	return text + `</Stmt></BkToCstmrStmt></Document>`
 }
+
+// mtFile is an MT940 file with one statement.
+const mtFile = ":20:A\n:25:FR7630006000011234567890189\n:60F:C261031EUR100,00\n:61:261102C10,00NTRFNONREF\n:86:Rent\n:62F:C261105EUR110,00\n-\n"
 
 type fileReport struct {
 	Preview  bool
@@ -185,10 +191,61 @@ func TestStatementFilesThatAreRefused(t *testing.T) {
 
 	s.handOver(t, connection, "", whole).says(t, 200, "", "")
 	before = s.record()
-	mt := ":20:A\n:25:FR7630006000011234567890189\n:60F:C261031EUR100,00\n:61:261102C10,00NTRFNONREF\n:86:Rent\n:62F:C261105EUR110,00\n-\n"
-	s.handOver(t, connection, "", mt).says(t, 409, "conflict", "")
+	s.handOver(t, connection, "", mtFile).says(t, 409, "conflict", "")
 	s.untouched(t, before)
 	s.handOver(t, connection, "?unbalanced=true", strings.Replace(whole, "110.00", "111.00", 1)).says(t, 200, "", "")
+}
+
+// interruptedFile calls a function when a reader reaches its end for the nth time.
+type interruptedFile struct {
+	io.ReadSeeker
+	ends, nth int
+	then      func()
+}
+
+func (f *interruptedFile) Read(p []byte) (int, error) {
+	n, err := f.ReadSeeker.Read(p)
+	if errors.Is(err, io.EOF) {
+		if f.ends++; f.ends == f.nth {
+			f.then()
+		}
+	}
+	return n, err
+}
+
+// Another import stores the same statement in another format, after the first import has checked its
+// file and before it stores anything. The first import must be refused, as if it began later.
+func TestFormatsAtOnce(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		connection := s.fileConnection(t)
+		who := s.domainOf("")
+		var stored struct {
+			User passerelle.UserID `json:"id_user"`
+		}
+		s.do(t, ask{method: http.MethodGet, path: fmt.Sprintf("/users/me/connections/%d", connection), token: "user"}).decode(t, &stored)
+		camt := camtFile("2026-10-31", "100.00", "2026-11-05", "110.00", "2026-11-02 10.00 Rent")
+		file := &interruptedFile{ReadSeeker: strings.NewReader(mtFile)}
+		use := &imports.Imports{DB: s.DB, Aggregation: s.Aggregation}
+		mt := imports.File{User: stored.User, Connection: passerelle.ConnectionID(connection), Content: file}
+		_, err := use.Check(t.Context(), who.domain, mt)
+		must(t, err)
+
+		var before record
+		file.nth, file.ends, file.then = file.ends, 0, func() {
+			s.handOver(t, connection, "", camt).says(t, 200, "", "")
+			before = s.record()
+		}
+		_, err = use.Import(t.Context(), who.domain, mt)
+		var refused *passerelle.Error
+		if !errors.As(err, &refused) || refused.Kind != passerelle.Conflict || !strings.Contains(refused.Message, "camt053") {
+			t.Errorf("the other format: %v", err)
+		}
+		s.untouched(t, before)
+		if diff := cmp.Diff([]string{"2026-11-02 10.00 Rent"}, s.listedTransactions(t, connection)); diff != "" {
+			t.Error(diff)
+		}
+		s.handOver(t, connection, "", camt).says(t, 200, "", "")
+	})
 }
 
 // Responses report a gap between the balances of two files until another file fills it.

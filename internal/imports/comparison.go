@@ -81,6 +81,24 @@ func (c *comparison) Accounts(all []passerelle.AccountDetails) error {
 	return nil
 }
 
+// checkFormats refuses a file as Accounts does.
+func (c *comparison) checkFormats(file statementfile.Summary) error {
+	stored, err := accountsOf(c.ctx, c.db, c.domain, c.connection)
+	if err != nil {
+		return err
+	}
+	for _, a := range file.Accounts {
+		one, there := stored[statements.KeyOf(a.Account)]
+		if !there {
+			continue
+		}
+		if err := c.checkFormat(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (c *comparison) checkFormat(a bankstore.StoredAccount) error {
 	key, err := bankstore.From(c.db).OneKey(c.ctx, bankstore.SyncedTransactions(a))
 	if err != nil {

@@ -274,7 +274,7 @@ func (i *Imports) Import(ctx context.Context, d passerelle.Domain, f File) (File
 	if err != nil {
 		return report, err
 	}
-	if err := i.read(ctx, d, f); err != nil {
+	if err := i.read(ctx, d, f, report.Summary); err != nil {
 		return report, err
 	}
 	return report, i.number(ctx, d, f, &report)
@@ -350,10 +350,14 @@ func balanced(s statementfile.Summary) error {
 	return nil
 }
 
-// read makes the connection read the file. It fails when the connection has an error state
+// read makes the connection read the file. It checks the format again, because another import may
+// have created the accounts in the meantime. It fails when the connection has an error state
 // afterwards, because a file cannot end that state.
-func (i *Imports) read(ctx context.Context, d passerelle.Domain, f File) error {
-	request := aggregation.Request{File: f.handed()}
+func (i *Imports) read(ctx context.Context, d passerelle.Domain, f File, summary statementfile.Summary) error {
+	request := aggregation.Request{File: f.handed(), FileCheck: func(ctx context.Context) error {
+		c := &comparison{ctx: ctx, db: i.DB, domain: d.ID, connection: f.Connection, format: summary.Format}
+		return c.checkFormats(summary)
+	}}
 	if f.Mapping != "" {
 		request.Values = map[string]string{statements.MappingField: f.Mapping}
 	}
