@@ -118,8 +118,10 @@ func (d *doctorCommand) schema(c *console, db *store.DB) finding {
 // rest returns the findings of the checks that need the schema.
 func (d *doctorCommand) rest(c *console, db *store.DB, rules delivery.Outbound) []finding {
 	findings := []finding{d.keys(c, db), d.clock(c, db), receivers(c, db, rules)}
-	if late, some := consents(c, db); some {
-		findings = append(findings, late)
+	for _, examine := range []func(*console, *store.DB) (finding, bool){consents, unusable} {
+		if trouble, some := examine(c, db); some {
+			findings = append(findings, trouble)
+		}
 	}
 	if !d.Invariants {
 		return findings
@@ -197,10 +199,23 @@ func consents(c *console, db *store.DB) (finding, bool) {
 	return seen("consents", err, ""), err != nil
 }
 
-const maxHooks = 1000
+// unusable reports stored settings that their keys do not allow. The service uses the defaults of
+// these keys. It returns false when there is nothing to report.
+func unusable(c *console, db *store.DB) (finding, bool) {
+	domains, err := db.Domains(c.ctx)
+	all := []error{err}
+	for _, domain := range domains {
+		values, err := settings.Load(c.ctx, &db.Reader, domain.ID)
+		all = append(all, err)
+		for _, invalid := range values.Invalid() {
+			all = append(all, fmt.Errorf("%s: %w; the default counts instead", domain.Name, invalid))
+		}
+	}
+	err = errors.Join(all...)
+	return seen("settings", err, ""), err != nil
+}
 
-// receivers checks that the outbound rules allow the webhook addresses of live domains, at most
-// maxHooks for each domain.
+// receivers checks that the outbound rules allow the webhook addresses of live domains.
 func receivers(c *console, db *store.DB, rules delivery.Outbound) finding {
 	domains, err := db.Domains(c.ctx)
 	if err != nil {
@@ -211,15 +226,34 @@ func receivers(c *console, db *store.DB, rules delivery.Outbound) finding {
 		if domain.Kind == passerelle.Sandbox {
 			continue
 		}
-		hooks, err := db.Webhooks(c.ctx, store.WebhookFilter{Domain: domain.ID}, store.Window{Limit: maxHooks})
+		some, err := refusedReceivers(c, db, rules, domain.ID)
 		if err != nil {
 			return seen("outbound", fmt.Errorf("list the webhooks of %s: %w", domain.Name, err), "")
 		}
-		for _, hook := range hooks {
-			refused = append(refused, dialable(c.ctx, rules, hook))
-		}
+		refused = append(refused, some...)
 	}
 	return seen("outbound", errors.Join(refused...), "every webhook of a live domain has an allowed address")
+}
+
+// refusedReceivers returns an error for each webhook of a domain to which the sender would make no
+// request.
+func refusedReceivers(c *console, db *store.DB, rules delivery.Outbound, domain passerelle.DomainID) ([]error, error) {
+	var refused []error
+	for w := (store.Window{Limit: store.MaxWebhooks}); ; {
+		hooks, err := db.Webhooks(c.ctx, store.WebhookFilter{Domain: domain}, w)
+		if err != nil {
+			return nil, err
+		}
+		for _, hook := range hooks {
+			if err := dialable(c.ctx, rules, hook); err != nil {
+				refused = append(refused, err)
+			}
+		}
+		if len(hooks) < w.Limit {
+			return refused, nil
+		}
+		w.From = []any{int64(hooks[len(hooks)-1].ID)}
+	}
 }
 
 const lookupTimeout = 5 * time.Second

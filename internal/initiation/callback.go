@@ -19,7 +19,7 @@ var systematicSince = time.Date(2024, time.September, 13, 0, 0, 0, 0, time.UTC)
 
 // systematic reports whether the domain delivers the events of all changes of state.
 func systematic(d passerelle.Domain, values settings.Values) bool {
-	if values.Text(settings.Systematic) == "" {
+	if values.Valid(settings.Systematic) == "" {
 		return !d.Created.Before(systematicSince)
 	}
 	return values.On(settings.Systematic)

@@ -2,7 +2,9 @@
 // default and help, and reads typed values.
 //
 // The package decides which keys exist, and owns their names and values. It refuses to write
-// invalid values, so readers can rely on stored values. It records every change, with the person or
+// invalid values. A stored value that is invalid all the same, for example because an earlier version
+// allowed it, counts as the default for typed readers, and the command doctor reports it. The package
+// records every change, with the person or
 // program that made it. It does not own the flags of the program. It keeps no values in memory
 // after a request, so the next request sees values that another process has changed.
 //
@@ -289,12 +291,32 @@ func (v Values) Flat(search string) map[string]string {
 	return flat
 }
 
+// Valid does the same as Text, but returns the default instead of an invalid value.
+func (v Values) Valid(name string) string {
+	value := v.Text(name)
+	if key, known := Find(name); known && key.check(value) != "" {
+		return key.Default
+	}
+	return value
+}
+
+// Invalid returns an error for each stored value that its key does not allow, ordered by name.
+func (v Values) Invalid() []error {
+	var all []error
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		if key, known := Find(name); known && key.check(v[name]) != "" {
+			all = append(all, fmt.Errorf("the stored value of %s must be %s", name, key.check(v[name])))
+		}
+	}
+	return all
+}
+
 // On reports whether a boolean key is "1".
-func (v Values) On(name string) bool { return v.Text(name) == "1" }
+func (v Values) On(name string) bool { return v.Valid(name) == "1" }
 
 // Limited reports whether a domain of this kind limits the number of requests.
 func (v Values) Limited(kind passerelle.DomainKind) bool {
-	if v.Text(RateEnabled) == "" {
+	if v.Valid(RateEnabled) == "" {
 		return kind != passerelle.Sandbox
 	}
 	return v.On(RateEnabled)
@@ -302,11 +324,7 @@ func (v Values) Limited(kind passerelle.DomainKind) bool {
 
 // Int returns the value of a whole-number key.
 func (v Values) Int(name string) int64 {
-	n, err := strconv.ParseInt(v.Text(name), 10, 64)
-	if err != nil {
-		key, _ := Find(name)
-		n, _ = strconv.ParseInt(key.Default, 10, 64)
-	}
+	n, _ := strconv.ParseInt(v.Valid(name), 10, 64) // zero only for a key that is not a whole number
 	return n
 }
 
@@ -315,11 +333,7 @@ func (v Values) Seconds(name string) time.Duration { return time.Duration(v.Int(
 
 // Days returns the value of a key in days as a duration. The value may have decimals.
 func (v Values) Days(name string) time.Duration {
-	length, right := DaysOf(v.Text(name))
-	if !right {
-		key, _ := Find(name)
-		length, _ = DaysOf(key.Default)
-	}
+	length, _ := DaysOf(v.Valid(name))
 	return length
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -185,18 +186,33 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestValuesThatSlippedIn checks that invalid stored values of four keys count as their defaults. A
-// person or another version may have stored such a value.
+// TestValuesThatSlippedIn checks that invalid stored values count as their defaults, and that Invalid
+// names them. A person or another version may have stored such a value.
 func TestValuesThatSlippedIn(t *testing.T) {
-	v := settings.Values{settings.Timezone: "Nowhere", settings.DeliveryTimeout: "soon", settings.PeriodicEnabled: "yes", settings.AlertsFrequency: "often"}
-	if v.Days(settings.AlertsFrequency) != 24*time.Hour {
-		t.Errorf("%v", v.Days(settings.AlertsFrequency))
+	v := settings.Values{
+		settings.Timezone: "Nowhere", settings.DeliveryTimeout: "soon", settings.PeriodicEnabled: "yes", settings.AlertsFrequency: "often",
+		settings.AutosyncEnabled: "true", settings.AutosyncFrequency: ".5", settings.QuestionsCode: "204", settings.BlockSeconds: "0", settings.RateEnabled: "no",
 	}
-	if v := (settings.Values{settings.AlertsFrequency: "0.5"}); v.Days(settings.AlertsFrequency) != 12*time.Hour {
-		t.Errorf("half a day is %v", v.Days(settings.AlertsFrequency))
+	if v.Days(settings.AlertsFrequency) != 24*time.Hour || v.Days(settings.AutosyncFrequency) != 24*time.Hour {
+		t.Errorf("%v and %v", v.Days(settings.AlertsFrequency), v.Days(settings.AutosyncFrequency))
 	}
-	if v.Location() != time.UTC || v.Seconds(settings.DeliveryTimeout) != 10*time.Second || v.On(settings.PeriodicEnabled) {
-		t.Errorf("%v, %v, %v", v.Location(), v.Seconds(settings.DeliveryTimeout), v.On(settings.PeriodicEnabled))
+	if v := (settings.Values{settings.AlertsFrequency: "0.5"}); v.Days(settings.AlertsFrequency) != 12*time.Hour || v.Invalid() != nil {
+		t.Errorf("half a day is %v, invalid %v", v.Days(settings.AlertsFrequency), v.Invalid())
+	}
+	if v.Location() != time.UTC || v.Seconds(settings.DeliveryTimeout) != 10*time.Second || v.Int(settings.QuestionsCode) != 202 || v.Int(settings.BlockSeconds) != 60 {
+		t.Errorf("%v, %v, %v, %v", v.Location(), v.Seconds(settings.DeliveryTimeout), v.Int(settings.QuestionsCode), v.Int(settings.BlockSeconds))
+	}
+	if v.On(settings.PeriodicEnabled) || !v.On(settings.AutosyncEnabled) || !v.Limited(passerelle.Live) || v.Limited(passerelle.Sandbox) {
+		t.Errorf("%v, %v, %v", v.On(settings.PeriodicEnabled), v.On(settings.AutosyncEnabled), v.Limited(passerelle.Live))
+	}
+	invalid := v.Invalid()
+	if len(invalid) != len(v) {
+		t.Fatalf("%d of %d values are invalid", len(invalid), len(v))
+	}
+	for i, name := range slices.Sorted(maps.Keys(v)) {
+		if !strings.HasPrefix(invalid[i].Error(), "the stored value of "+name+" must be ") {
+			t.Errorf("%s: %v", name, invalid[i])
+		}
 	}
 }
 
