@@ -75,20 +75,25 @@ func note(name string) {
 	}
 }
 
+// compiled returns a function that compiles an expression at its first call. Only tests call it.
+func compiled(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
+
 // shared matches functions that many other functions call in the same way. The name of the function
 // that calls them describes the place better. The functions of package failpoint are on every
 // stack.
-var shared = regexp.MustCompile(`^(failpoint|database|store|bankstore|operatorstore|bankcall|runtime)\.|\.(commit|commitChoice|write|ask|callBank|begin|finish|limitDB)$|connector\.Guard`)
+var shared = compiled(`^(failpoint|database|store|bankstore|operatorstore|bankcall|runtime)\.|\.(commit|commitChoice|write|ask|callBank|begin|finish|limitDB)$|connector\.Guard`)
 
 // reservation is the function that reserves ids. The caller of this function is random, because any
 // write may use the last reserved id. The function's own name therefore describes the place better.
 const reservation = "database.(*Handle).reserve"
 
 // literal matches the compiler's name for a function literal.
-var literal = regexp.MustCompile(`(\.func\d+|\.\d+|-range\d+|\[\.\.\.\])+$`)
+var literal = compiled(`(\.func\d+|\.\d+|-range\d+|\[\.\.\.\])+$`)
 
 // inlined matches a function literal in a function that the compiler has inlined.
-var inlined = regexp.MustCompile(`^(\w+)\..+\.(\(\*\w+\)\.\w+)$`)
+var inlined = compiled(`^(\w+)\..+\.(\(\*\w+\)\.\w+)$`)
 
 // place returns the innermost function on the stack that does not match the expression `shared`, or
 // is the function in `reservation`.
@@ -97,8 +102,8 @@ func place() string {
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
 	for {
 		frame, more := frames.Next()
-		name := inlined.ReplaceAllString(literal.ReplaceAllString(path.Base(frame.Function), ""), "$1.$2")
-		if name == reservation || !shared.MatchString(name) || !more {
+		name := inlined().ReplaceAllString(literal().ReplaceAllString(path.Base(frame.Function), ""), "$1.$2")
+		if name == reservation || !shared().MatchString(name) || !more {
 			return name
 		}
 	}
