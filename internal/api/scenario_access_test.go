@@ -487,7 +487,7 @@ var configuration = map[string]string{
 // background lists the tables that deliveries and the erasure of withdrawn data change.
 var background = []string{
 	"attachment", "bank_account", "bank_transaction", "connection", "connection_log", "connection_source", "consent", "delivery", "delivery_attempt", "document",
-	"end_user", "event", "event_part", "investment_value", "provider", "stored_file", "subscription", "token", "transaction_cluster", "transaction_document",
+	"end_user", "erasure", "event", "event_part", "investment_value", "provider", "stored_file", "subscription", "token", "transaction_cluster", "transaction_document",
 	"transaction_information", "unit_mark", "user_token", "webhook_health", "withdrawal",
 }
 
