@@ -585,6 +585,38 @@ func TestMemoryStoredDuringARead(t *testing.T) {
 	})
 }
 
+// TestMemoryStoredWithoutTheLease checks that a connector cannot store a memory once another run has
+// the lease of the connection, although the connector's own run has not ended yet.
+func TestMemoryStoredWithoutTheLease(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		id := h.shared(s)
+		s.read = func(context.Context, connector.DataRequest, connector.Sink) (connector.Outcome, error) {
+			return connector.Outcome{Memory: []byte("the other run's token")}, nil
+		}
+		_, err := h.resume(id)
+		must(t, err)
+		s.read = func(ctx context.Context, req connector.DataRequest, _ connector.Sink) (connector.Outcome, error) {
+			storetest.Break(t, h.url, `UPDATE connection SET holder = 'another'`)
+			req.Save(ctx, []byte("a late token"))
+			return connector.Outcome{Memory: []byte("a later token")}, nil
+		}
+		if state, err := h.resume(id); err == nil {
+			t.Errorf("without its lease, a run ended with %q", state)
+		}
+		storetest.Break(t, h.url, `UPDATE connection SET lease_until = 0`)
+		var got string
+		s.read = func(_ context.Context, req connector.DataRequest, _ connector.Sink) (connector.Outcome, error) {
+			got = string(req.Memory)
+			return connector.Outcome{}, nil
+		}
+		_, err = h.resume(id)
+		must(t, err)
+		if got != "the other run's token" {
+			t.Errorf("the next read gets %q", got)
+		}
+	})
+}
+
 // consenting is a connector that can end a consent. The service calls Terminate after the deletion
 // of a connection.
 type consenting struct {
