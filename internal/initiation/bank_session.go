@@ -175,11 +175,11 @@ func (s bankSession) lastMemory() []byte {
 }
 
 // abandoned reports whether the payer has abandoned the payment and not agreed since. An agreement
-// counts even if it did not reach the bank. A cancellation that the bank refused afterwards changes
-// nothing. An answer to the action decoupled is no agreement: only the bank's status shows whether
-// the payer has approved. A payer who answers "no" to psuValidation has not abandoned the payment:
-// the bank receives this answer and ends the order. A payment that waits for its client's
-// confirmation was approved at the bank.
+// counts even if its outcome is unknown, but not if it was not sent. A cancellation that the bank
+// refused afterwards changes nothing. An answer to the action decoupled is no agreement: only the
+// bank's status shows whether the payer has approved. A payer who answers "no" to psuValidation has
+// not abandoned the payment: the bank receives this answer and ends the order. A payment that waits
+// for its client's confirmation was approved at the bank.
 func (s bankSession) abandoned() bool {
 	p := s.payment
 	return !s.attempt.Abandoned.IsZero() && p.State == payment.Validating && p.Action != payment.PSUValidation && p.Action != payment.Confirm

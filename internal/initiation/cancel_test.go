@@ -387,6 +387,34 @@ func TestAbandonedAndResumed(t *testing.T) {
 	})
 }
 
+// TestAbandonedAndNotAgreed: a payer who has abandoned a payment answers the bank's question, but the
+// bank receives nothing, and the payer learns this. The payment must stay abandoned, and end when the
+// bank no longer accepts an approval.
+func TestAbandonedAndNotAgreed(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		p := w.abandonedAt("actn(otp)/done")
+		if p.Action != payment.FillFields {
+			t.Fatalf("the payment waits for %s", p.Action)
+		}
+		w.line.interrupts(before(fails(connector.ErrNotSent)), nil)
+		_, err := w.Answer(t.Context(), w.later(time.Hour), p.ID, payment.ByPayer, initiation.ActionAnswer{Action: payment.FillFields, Fields: map[string]string{"openapisms": "1234"}})
+		var reported *passerelle.Error
+		if !errors.As(err, &reported) || reported.Kind != passerelle.Unavailable {
+			t.Errorf("the error is %v", err)
+		}
+		w.wantAttempt(t, p.ID, "answered")
+		informed := false
+		w.line.breaks(nil, func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
+			informed = o.Abandoned
+			return next(ctx, o)
+		})
+		w.runDue(t, w.another(), w.later(24*time.Hour), one)
+		if end := w.stored(p.ID); end.State != payment.Rejected || end.ErrorCode != payment.CancelledByUser || !informed {
+			t.Errorf("the payment is %s with %q, and the connector was informed: %t", end.State, end.ErrorCode, informed)
+		}
+	})
+}
+
 // TestAbandonedUnanswered checks that a payment is abandoned even if the bank could not be asked at
 // first. The connector must be informed, so that it offers the payer no new way to approve.
 func TestAbandonedUnanswered(t *testing.T) {

@@ -189,7 +189,7 @@ func (i *Initiation) keepUnchanged(ctx context.Context, s bankSession, report pa
 	p := *s.payment
 	p.RefuseCancellation(payment.ByService, i.now(s.domain))
 	err := i.commit(ctx, s.domain, &p, nil, i.nextCheck(s.domain, &p, payment.Report{}), func(tx *store.Tx) error {
-		tx.AnswerAttempt(s.attempt)
+		tx.CloseUnsent(s.attempt)
 		tx.HastenIfReported(s.attempt, i.now(s.domain))
 		return s.remember(tx, report)
 	})

@@ -43,7 +43,8 @@ type Attempt struct {
 	By     payment.Actor
 	// Abandoned is the time at which the payer first refused the psuValidation since the last
 	// agreement. It is zero without such a refusal. An answer to decoupled is no agreement, because
-	// pages and clients also send it without the payer.
+	// pages and clients also send it without the payer. An agreement that the bank certainly did not
+	// receive does not count either, because the caller learns that it failed.
 	Abandoned time.Time
 	// Trace is the trace in which the order was sent, as [tracing.Parent] returns it. Trace is
 	// empty if the order was sent without a trace.
@@ -171,7 +172,7 @@ func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id pas
 	}, `SELECT a.id, a.payment_id, a.domain_id, a.number, a.kind, a.state, a.created, a.asked, a.action, a.actor, a.agreed,
 			o.id, o.key, o.connector_uuid, o.mechanism, o.waits, o.fields, o.memory, o.device, o.callback, p.bank_reports, a.trace,
 			(SELECT MIN(n.created) FROM attempt n WHERE n.payment_id = a.payment_id AND n.action = 'psuValidation' AND NOT n.agreed
-				AND n.number > COALESCE((SELECT MAX(y.number) FROM attempt y WHERE y.payment_id = a.payment_id AND y.agreed AND y.action <> 'decoupled'), 0))
+				AND n.number > COALESCE((SELECT MAX(y.number) FROM attempt y WHERE y.payment_id = a.payment_id AND y.agreed AND NOT y.unsent AND y.action <> 'decoupled'), 0))
 		FROM attempt a JOIN attempt o ON o.payment_id = a.payment_id AND o.number = 1 JOIN payment p ON p.id = a.payment_id
 		WHERE +a.domain_id = $1 AND a.payment_id = $2 ORDER BY a.number DESC LIMIT 1`,
 		int64(domain), int64(id))
@@ -309,6 +310,13 @@ func (tx *Tx) ForgetCallback(a Attempt) {
 // it was read.
 func (tx *Tx) AnswerAttempt(a Attempt) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE attempt SET state = 'answered' WHERE +domain_id = $1 AND id = $2 AND asked = $3 AND state <> 'answered'`,
+		int64(a.Domain), a.ID, a.Inquiries)
+}
+
+// CloseUnsent does the same as AnswerAttempt for an attempt that the bank did not receive. An
+// agreement that was not sent counts no longer.
+func (tx *Tx) CloseUnsent(a Attempt) {
+	tx.unit.ExecOne(ErrConflict, `UPDATE attempt SET state = 'answered', unsent = TRUE WHERE +domain_id = $1 AND id = $2 AND asked = $3 AND state <> 'answered'`,
 		int64(a.Domain), a.ID, a.Inquiries)
 }
 

@@ -63,6 +63,7 @@ column attempt.device bytea
 column attempt.trace text
 column attempt.sent bigint
 column attempt.callback bytea
+column attempt.unsent boolean NOT NULL DEFAULT false
 constraint attempt.attempt_check CHECK (((number > 0) AND ((number = 1) = (kind = 'initiation'::text))))
 constraint attempt.attempt_check1 CHECK (((kind = 'initiation'::text) = ((key IS NOT NULL) AND (connector_uuid IS NOT NULL) AND (mechanism IS NOT NULL) AND (fields IS NOT NULL) AND (waits IS NOT NULL))))
 constraint attempt.attempt_check2 CHECK (((kind = 'answer'::text) = ((action IS NOT NULL) AND (agreed IS NOT NULL))))

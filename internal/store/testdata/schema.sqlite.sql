@@ -57,7 +57,7 @@ CREATE TABLE attempt (
   state          TEXT NOT NULL CHECK (state IN ('open', 'answered', 'unknown')),
   created        BIGINT NOT NULL,
   asked          BIGINT NOT NULL DEFAULT 0,
-  lease_until    BIGINT NOT NULL, memory BLOB, device BLOB, trace TEXT, sent BIGINT, callback BLOB,
+  lease_until    BIGINT NOT NULL, memory BLOB, device BLOB, trace TEXT, sent BIGINT, callback BLOB, unsent BOOLEAN NOT NULL DEFAULT FALSE,
   UNIQUE (payment_id, number),
   CHECK (number > 0 AND (number = 1) = (kind = 'initiation')),
   CHECK ((kind = 'initiation') = (key IS NOT NULL AND connector_uuid IS NOT NULL AND mechanism IS NOT NULL AND fields IS NOT NULL AND waits IS NOT NULL)),
