@@ -1,8 +1,10 @@
 package api_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
+	"path"
 	"reflect"
 	"slices"
 	"strconv"
@@ -133,4 +135,76 @@ func TestExpansionsAreBounded(t *testing.T) {
 			}
 		}
 	})
+}
+
+// No call refuses after a change. When the response would embed too many objects, it embeds none.
+func TestNoChangeIsRefusedForItsExpansion(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		const below = "all_accounts[connection[all_accounts"
+		expand := map[string]string{"connections": below + "[connection]]]", "accounts": "connection[" + below + "]]]", "subscriptions": "connection[" + below + "]]]"}
+		body := map[string]string{"connections": `{}`, "accounts": `{"name":"Renamed"}`, "subscriptions": `{"disabled":true}`}
+		c, accounts := s.discovered(t, "", "one")
+		for i := range 225 {
+			s.account(t, s.domainOf(""), c.ID, fmt.Sprint("one of many ", i))
+		}
+		ids := map[string]string{"{userId}": "me", "{connectionId}": fmt.Sprint(c.ID), "{accountId}": accounts[0], "{subscriptionId}": s.first(t, "subscriptions")}
+		change := func(call, body string) {
+			verb, pattern, _ := strings.Cut(call, " ")
+			resource := resourceOf(pattern)
+			a := ask{method: verb, token: "user", body: body}
+			a.path = placeholder.ReplaceAllStringFunc(pattern, func(hole string) string { return ids[hole] }) + "?expand=" + expand[resource]
+			if resource != "connections" {
+				a.path += "&all"
+			}
+			got := s.do(t, a)
+			if got.status != 200 || strings.Contains(string(got.body), `"all_accounts"`) || resource == "accounts" && !strings.Contains(string(got.body), `"Renamed"`) {
+				t.Errorf("%s: %d %.300s", call, got.status, got.body)
+			}
+		}
+		for _, call := range s.expandingChanges() {
+			if !connects(call) {
+				change(call, body[resourceOf(call)])
+			}
+		}
+		for _, call := range slices.DeleteFunc(s.expandingChanges(), func(call string) bool { return !connects(call) }) {
+			change(call, strings.Replace(connecting, "one", "many", 1))
+		}
+		s.do(t, ask{method: "GET", path: "/accounts/" + accounts[0] + "?all&expand=" + expand["accounts"], token: "user"}).says(t, 400, "invalidValue", "would embed more than 50000 objects")
+	})
+}
+
+func connects(call string) bool {
+	return strings.HasPrefix(call, "POST ") && strings.HasSuffix(call, "/connections")
+}
+
+// resourceOf returns the last word of a pattern that is not a placeholder.
+func resourceOf(pattern string) string {
+	return path.Base(strings.TrimSuffix(placeholder.ReplaceAllString(pattern, ""), "/"))
+}
+
+// expandingChanges returns each call that changes end users' data and accepts expand.
+func (s *fixture) expandingChanges() []string {
+	var calls []string
+	for pattern, operations := range s.contract.paths {
+		for verb, operation := range operations.(map[string]any) {
+			if !slices.Contains([]string{"post", "put", "delete"}, verb) || strings.HasPrefix(pattern, "/webhooks") {
+				continue // a webhook embeds one object
+			}
+			parameters, _ := operation.(map[string]any)["parameters"].([]any)
+			if slices.ContainsFunc(parameters, func(p any) bool { return p.(map[string]any)["name"] == "expand" }) {
+				calls = append(calls, strings.ToUpper(verb)+" "+pattern)
+			}
+		}
+	}
+	slices.Sort(calls)
+	return calls
+}
+
+func (s *fixture) first(t *testing.T, list string) string {
+	t.Helper()
+	var body map[string]json.RawMessage
+	s.do(t, ask{method: "GET", path: "/" + list + "?all&limit=1", token: "user"}).decode(t, &body)
+	var items []struct{ ID int64 }
+	must(t, json.Unmarshal(body[list], &items))
+	return fmt.Sprint(items[0].ID)
 }

@@ -380,7 +380,7 @@ func (s *Service) changedAccounts(ctx context.Context, c *httpapi.Caller, connec
 	if err != nil {
 		return changedAccounts{}, err
 	}
-	shown, err := s.showAccounts(ctx, c, changed, e)
+	shown, err := afterChange(ctx, changed, e, s.embedding(c).accounts)
 	if err != nil {
 		return changedAccounts{}, err
 	}
@@ -429,7 +429,7 @@ func (s *Service) changedAll(ctx context.Context, c *httpapi.Caller, f bankstore
 	if err != nil {
 		return severalAccounts{}, err
 	}
-	shown, err := s.showAccounts(ctx, c, changed, e)
+	shown, err := afterChange(ctx, changed, e, s.embedding(c).accounts)
 	return severalAccounts{summed(shown, changed), len(changed)}, err
 }
 

@@ -119,18 +119,18 @@ type connectionOutput struct {
 // HTTPStatus returns the status of the response. The default is 200.
 func (o connectionOutput) HTTPStatus() int { return cmp.Or(o.status, http.StatusOK) }
 
-func (s *Service) shownConnection(ctx context.Context, c *httpapi.Caller, one bankstore.Connection, asked httpapi.Expansion) (connectionOutput, error) {
-	shown, err := s.connections(ctx, c, []bankstore.Connection{one}, asked)
+func (s *Service) changedConnection(ctx context.Context, c *httpapi.Caller, one bankstore.Connection, asked httpapi.Expansion) (connectionOutput, error) {
+	shown, err := afterChange(ctx, []bankstore.Connection{one}, asked, s.embedding(c).connections)
 	if err != nil {
 		return connectionOutput{}, err
 	}
 	return connectionOutput{Connection: shown[0]}, nil
 }
 
-// waiting renders a connection. A setting decides the HTTP status of a connection that waits for
-// the end user.
+// waiting renders a changed connection. A setting decides the HTTP status of a connection that
+// waits for the end user.
 func (s *Service) waiting(ctx context.Context, c *httpapi.Caller, one bankstore.Connection, asked httpapi.Expansion) (connectionOutput, error) {
-	out, err := s.shownConnection(ctx, c, one, asked)
+	out, err := s.changedConnection(ctx, c, one, asked)
 	if err != nil || one.State.Resolution() != passerelle.ByPerson {
 		return out, err
 	}
@@ -220,7 +220,11 @@ func (s *Service) oneConnection(ctx context.Context, c *httpapi.Caller, in readC
 	if err != nil {
 		return connectionOutput{}, err
 	}
-	return s.shownConnection(ctx, c, one, in.Expansion())
+	shown, err := s.connections(ctx, c, []bankstore.Connection{one}, in.Expansion())
+	if err != nil {
+		return connectionOutput{}, err
+	}
+	return connectionOutput{Connection: shown[0]}, nil
 }
 
 type resumeConnectionInput struct {
@@ -271,7 +275,7 @@ func (s *Service) synchroniseConnection(ctx context.Context, c *httpapi.Caller, 
 	if err != nil {
 		return connectionOutput{}, err
 	}
-	return s.shownConnection(ctx, c, one, in.Expansion())
+	return s.changedConnection(ctx, c, one, in.Expansion())
 }
 
 type synchroniseConnectionsInput struct {
@@ -294,7 +298,7 @@ func (s *Service) synchroniseConnections(ctx context.Context, c *httpapi.Caller,
 	if err != nil {
 		return allConnectionsOutput{}, err
 	}
-	shown, err := s.connections(ctx, c, all, in.Expansion())
+	shown, err := afterChange(ctx, all, in.Expansion(), s.embedding(c).connections)
 	return allConnectionsOutput{Connections: shown, Total: len(shown)}, err
 }
 

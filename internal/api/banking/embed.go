@@ -2,6 +2,7 @@ package banking
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -59,9 +60,22 @@ func (s rendered[W]) bounded() (rendered[W], error) {
 		total += n
 	}
 	if total > maxEmbedded {
-		return s, passerelle.InvalidField("expand", "would embed more than %d objects; ask for fewer at once with limit, or nest less", maxEmbedded)
+		return s, errTooMany
 	}
 	return s, nil
+}
+
+// errTooMany says that a response would contain more than maxEmbedded objects.
+var errTooMany error = passerelle.InvalidField("expand", "would embed more than %d objects; ask for fewer at once with limit, or nest less", maxEmbedded)
+
+// afterChange renders objects that a call has just changed. It embeds nothing when the response
+// would contain too many objects, because a refusal would say that the call changed nothing.
+func afterChange[R, W any](ctx context.Context, rows []R, asked httpapi.Expansion, render func(context.Context, []R, httpapi.Expansion) (rendered[W], error)) ([]W, error) {
+	out, err := render(ctx, rows, asked)
+	if errors.Is(err, errTooMany) {
+		out, err = render(ctx, rows, nil)
+	}
+	return out.list, err
 }
 
 // embedBelow embeds a list of items in the objects that own them. An object without items gets an

@@ -206,7 +206,7 @@ func (s *Service) changeAllSubscriptions(ctx context.Context, c *httpapi.Caller,
 	if err != nil {
 		return severalSubscriptions{}, err
 	}
-	shown, err := s.showSubscriptions(ctx, c, changed, in.Expansion())
+	shown, err := afterChange(ctx, changed, in.Expansion(), s.embedding(c).subscriptions)
 	return severalSubscriptions{Subscriptions: shown, Total: len(shown)}, err
 }
 
@@ -236,7 +236,7 @@ func (s *Service) changeSubscriptions(ctx context.Context, c *httpapi.Caller, in
 	if err != nil {
 		return changedSubscriptions{}, err
 	}
-	shown, err := s.showSubscriptions(ctx, c, found, in.Expansion())
+	shown, err := afterChange(ctx, found, in.Expansion(), s.embedding(c).subscriptions)
 	if err != nil || len(in.IDs) > 1 {
 		return changedSubscriptions{severalSubscriptions: &severalSubscriptions{Subscriptions: shown, Total: len(shown)}}, err
 	}
