@@ -15,11 +15,9 @@ import (
 // These constants limit the categories, documents and values that a user, or a client for the user,
 // adds to a transaction.
 const (
-	MaxCategories        = 10
-	MaxAttached          = 20
-	MaxInformations      = 100
-	MaxInformationKey    = 100
-	MaxInformationLength = 1000
+	MaxCategories   = 10
+	MaxAttached     = 20
+	MaxInformations = 100
 )
 
 // EditTransaction stores a user's changes of a transaction. An empty edit writes nothing.

@@ -63,6 +63,13 @@ func TestInformationsAreBounded(t *testing.T) {
 		s.do(t, ask{method: "PUT", path: path, token: "user", body: encoded(t, values)}).says(t, 200, "", "")
 		before := s.record()
 		s.do(t, ask{method: "PUT", path: path, token: "user", body: `{"k1":"w","one more":"v"}`}).says(t, 409, "conflict", "100")
+		for _, long := range []string{strings.Repeat("é", 101), strings.Repeat("é", 256)} {
+			for _, body := range []string{encoded(t, map[string]string{long: "v"}), encoded(t, map[string]string{"key": long, "value": "v"})} {
+				r := s.do(t, ask{method: "PUT", path: path, token: "user", body: body})
+				r.says(t, 400, "invalidValue", "longer than 100 characters")
+			}
+		}
+		s.do(t, ask{method: "PUT", path: path, token: "user", body: `{"":"v"}`}).says(t, 400, "invalidValue", "must not be empty")
 		values["one more"] = "v"
 		s.do(t, ask{method: "PUT", path: path, token: "user", body: encoded(t, values)}).says(t, 400, "invalidValue", "100")
 		s.untouched(t, before)

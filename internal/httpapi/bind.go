@@ -61,7 +61,7 @@ func compileKind(f *field, t reflect.Type) {
 		f.set = f.members.set
 	case reflect.Map:
 		compile(f, t.Elem())
-		f.scalar, f.nullable, f.set = false, false, setMap(t, f.set)
+		f.scalar, f.nullable, f.set = false, false, setMap(t, f.set, f.rules)
 	case reflect.String:
 		compileText(f, t)
 	case reflect.Bool:
@@ -156,7 +156,7 @@ func separate(words string) []node {
 }
 
 // maxText is the default limit of the characters in a text. maxMembers limits the members of a map,
-// whose names the client chooses. maxName limits the characters in such a name.
+// whose names the client chooses. maxName is the default limit of the characters in such a name.
 const (
 	maxText    = 4096
 	maxMembers = 1000
@@ -171,7 +171,11 @@ func (p *path) bounded(n *node) error {
 	return nil
 }
 
-func setMap(t reflect.Type, set setter) setter {
+func setMap(t reflect.Type, set setter, r rules) setter {
+	longest := int64(maxName)
+	if r.names != nil {
+		longest = *r.names
+	}
 	return func(b *binding, v reflect.Value, n *node) error {
 		if n.shape != object {
 			return b.path.wrong("an object", n)
@@ -182,8 +186,8 @@ func setMap(t reflect.Type, set setter) setter {
 		v.Set(reflect.MakeMapWithSize(t, len(n.nodes)))
 		for i := range n.nodes {
 			b.path.enter(memberStep(n.nodes[i].name))
-			if utf8.RuneCountInString(n.nodes[i].name) > maxName {
-				return b.path.invalid("has a name longer than %d characters", maxName)
+			if int64(utf8.RuneCountInString(n.nodes[i].name)) > longest {
+				return b.path.invalid("has a name longer than %d characters", longest)
 			}
 			item := reflect.New(t.Elem()).Elem()
 			if err := set(b, item, &n.nodes[i]); err != nil {

@@ -17,6 +17,7 @@ import (
 //
 //	default  the value of a missing query parameter
 //	min, max the range of an integer; for a string, max is the largest length in code points
+//	names    for a map, the largest length of a name in code points
 //	enum     the allowed words, separated by commas; a type may have a
 //	         method Values() []string instead
 //	doc      a sentence for the OpenAPI document
@@ -76,6 +77,7 @@ type field struct {
 // rules holds what the tags of a field say about its values.
 type rules struct {
 	min, max     *int64
+	names        *int64 // the largest length of a name in a map; nil is maxName
 	enum         []string
 	doc, example string
 	// raw lists media types. A body of such a type is the value of the field.
@@ -193,7 +195,7 @@ func newField(f reflect.StructField, source string, index []int) field {
 }
 
 func newRules(f reflect.StructField) rules {
-	r := rules{doc: f.Tag.Get("doc"), example: f.Tag.Get("example"), min: bound(f, "min"), max: bound(f, "max")}
+	r := rules{doc: f.Tag.Get("doc"), example: f.Tag.Get("example"), min: bound(f, "min"), max: bound(f, "max"), names: bound(f, "names")}
 	if words := f.Tag.Get("enum"); words != "" {
 		r.enum = strings.Split(words, ",")
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"unicode/utf8"
 
 	"passerelle"
 	"passerelle/internal/aggregation"
@@ -64,17 +63,14 @@ type noteInformationsInput struct {
 	ofTransaction
 	Key    string            `body:"key" max:"100" doc:"with value: the only key to store"`
 	Value  string            `body:"value" max:"1000"`
-	Values map[string]string `body:"*" max:"1000" doc:"values by key; a key has at most 100 characters"`
+	Values map[string]string `body:"*" max:"1000" names:"100" doc:"values by key; a key has at most 100 characters"`
 }
 
 func (s *Service) noteInformations(ctx context.Context, c *httpapi.Caller, in noteInformationsInput) (listInformationsOutput, error) {
 	values := map[string]string{}
 	for key, value := range in.Values {
-		if key == "" || utf8.RuneCountInString(key) > aggregation.MaxInformationKey {
-			return listInformationsOutput{}, passerelle.InvalidField("body", "a key must have 1 to %d characters", aggregation.MaxInformationKey)
-		}
-		if utf8.RuneCountInString(value) > aggregation.MaxInformationLength {
-			return listInformationsOutput{}, passerelle.InvalidField(key, "longer than %d characters", aggregation.MaxInformationLength)
+		if key == "" {
+			return listInformationsOutput{}, passerelle.InvalidField("body", "a key must not be empty")
 		}
 		values[key] = value
 	}
