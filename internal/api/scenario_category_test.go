@@ -29,6 +29,8 @@ func TestCategoryScenarios(t *testing.T) {
 		{name: "make below none there is", status: 400, ask: by("POST", mine, `{"name":"x","id_parent_category":999}`)},
 		{name: "make below none", status: 200, rows: made, ask: by("POST", mine, `{"name":"x","id_parent_category":0}`)},
 		{name: "make without name", status: 400, ask: by("POST", mine, `{"name":""}`)},
+		{name: "make in a colour of seven characters", status: 400, ask: by("POST", mine, `{"name":"x","color":"#2E7D32"}`)},
+		{name: "make in a short colour", status: 400, ask: by("POST", mine, `{"name":"x","color":"123"}`)},
 		{name: "make in no colour", status: 400, ask: by("POST", mine, `{"name":"x","color":"red"}`)},
 		{name: "make for another user", status: 404, ask: by("POST", "/users/"+noID+"/categories", `{"name":"x"}`)},
 		{name: "read", status: 200, ask: by("GET", mine+"/{category}", "")},

@@ -2,7 +2,9 @@ package banking
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -94,11 +96,11 @@ type categoryFields struct {
 	Parent     *passerelle.CategoryID `body:"id_parent_category" doc:"parent, one of the categories common to all end users; 0 for none"`
 	Income     *bool                  `body:"income"`
 	Refundable *bool                  `body:"refundable"`
-	Color      *string                `body:"color" max:"6" doc:"six hexadecimal digits; empty for the parent's colour" example:"2E7D32"`
+	Color      *hexColor              `body:"color" max:"6" doc:"six hexadecimal digits; empty for the parent's colour" example:"2E7D32"`
 }
 
 // onto returns c with the fields of the request applied.
-func (in categoryFields) onto(c passerelle.Category) (passerelle.Category, error) {
+func (in categoryFields) onto(c passerelle.Category) passerelle.Category {
 	if in.Parent != nil {
 		c.Parent = *in.Parent
 	}
@@ -108,22 +110,22 @@ func (in categoryFields) onto(c passerelle.Category) (passerelle.Category, error
 	if in.Refundable != nil {
 		c.Refundable = *in.Refundable
 	}
-	if in.Color == nil {
-		return c, nil
+	if in.Color != nil {
+		c.Color = string(*in.Color)
 	}
-	if c.Color = *in.Color; c.Color != "" && !hexadecimal(c.Color) {
-		return c, passerelle.InvalidField("color", "must be six hexadecimal digits, such as 2E7D32")
-	}
-	return c, nil
+	return c
 }
 
-func hexadecimal(s string) bool {
-	for _, r := range s {
-		if (r < '0' || r > '9') && (r < 'a' || r > 'f') && (r < 'A' || r > 'F') {
-			return false
-		}
+// hexColor is a colour as six hexadecimal digits, or empty.
+type hexColor string
+
+// UnmarshalText accepts digits in both cases, and keeps them as they are.
+func (c *hexColor) UnmarshalText(text []byte) error {
+	if parts, err := hex.DecodeString(string(text)); err != nil || len(text) > 0 && len(parts) != 3 {
+		return errors.New("must be six hexadecimal digits, such as 2E7D32")
 	}
-	return len(s) == len("2E7D32")
+	*c = hexColor(text)
+	return nil
 }
 
 type createCategoryInput struct {
@@ -141,10 +143,7 @@ func (s *Service) createCategory(ctx context.Context, c *httpapi.Caller, in crea
 		made, err := s.Aggregation.Category(ctx, c.Domain, user, bankstore.CategoryNumbered(c.Made))
 		return wire.NewCategoryDetails(made), err
 	}
-	draft, err := in.onto(passerelle.Category{User: user, Name: in.Name})
-	if err != nil {
-		return wire.CategoryDetails{}, err
-	}
+	draft := in.onto(passerelle.Category{User: user, Name: in.Name})
 	if in.Name == "" {
 		return wire.CategoryDetails{}, passerelle.InvalidField("name", "must not be empty")
 	}
@@ -194,10 +193,7 @@ func (s *Service) changeCategory(ctx context.Context, c *httpapi.Caller, in chan
 	if found.Name == "" {
 		return wire.CategoryDetails{}, passerelle.InvalidField("name", "must not be empty")
 	}
-	if found, err = in.onto(found); err != nil {
-		return wire.CategoryDetails{}, err
-	}
-	saved, err := s.Aggregation.SaveCategory(ctx, c.Domain, former, found)
+	saved, err := s.Aggregation.SaveCategory(ctx, c.Domain, former, in.onto(found))
 	return wire.NewCategoryDetails(saved), err
 }
 
