@@ -55,6 +55,8 @@ func TestBodiesRefused(t *testing.T) {
 		"unknown key twice":       {post(`{"name":"a","x":1,"x":2}`), invalid("x: given twice")},
 		"key twice, escaped":      {post(`{"name":"a","\u006eame":"a"}`), invalid("name: given twice")},
 		"key twice inside":        {post(`{"name":"a","lines":[{"amount":1,"amount":1}]}`), invalid("lines[0].amount: given twice")},
+		"key twice in an array":   {post(`[{"name":"a"},{"name":"a","name":"a"}]`), invalid("body[1].name: given twice")},
+		"NUL in an array":         {post(`["\u0000"]`), invalid("body[0]: must not contain a NUL character")},
 		"key of another case":     {post(`{"Name":"a"}`), invalid(`Name: unknown name; names are case-sensitive, and this one is written "name"`)},
 		"the same inside":         {post(`{"name":"a","first":{"amount":1,"LABEL":"x"}}`), invalid(`first.LABEL: unknown name; names are case-sensitive, and this one is written "label"`)},
 		"object for a number":     {post(`{"name":"a","lines":[{"amount":{}}]}`), invalid("lines[0].amount: must be a number, not an object")},

@@ -11,7 +11,7 @@ import (
 )
 
 // path is the position of a value in a request. It becomes text only when an error names it:
-// "instructions[0].beneficiary.label".
+// "instructions[0].beneficiary.label", or "body[0].value" when the complete body is a list.
 type path struct{ steps []step }
 
 // step is an index of a list or, if index is negative, a key of an object.
@@ -31,6 +31,9 @@ const maxShownName = 60
 
 func (p *path) String() string {
 	var b strings.Builder
+	if len(p.steps) > 0 && p.steps[0].index >= 0 {
+		b.WriteString("body")
+	}
 	for i, s := range p.steps {
 		switch {
 		case s.index >= 0:
