@@ -302,3 +302,12 @@ func (r *Registry) DataReader(name string) (DataReader, bool) {
 	reader, ok := r.set.Load().byID[name].(DataReader)
 	return reader, ok
 }
+
+// Contradicts reports whether a name means a connector, and another name does not mean this
+// connector. A name is a UUID or a numeric id in decimal.
+func (r *Registry) Contradicts(name, other string) bool {
+	byID := r.set.Load().byID
+	one, known := byID[name]
+	second, alsoKnown := byID[other]
+	return known && (!alsoKnown || one.Profile().UUID != second.Profile().UUID)
+}

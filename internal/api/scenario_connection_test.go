@@ -337,6 +337,29 @@ func TestStatusOfConnectionsThatWait(t *testing.T) {
 	})
 }
 
+// Fields that name different connectors are refused, and nothing changes.
+func TestContradictingConnectors(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		const uuid, same, other = `"connector_uuid":"` + testConnector + `"`, `40`, `41`
+		s.token(t, "", "user", 0)
+		before := s.record()
+		for body, field := range map[string]string{
+			uuid + `,"id_connector":` + other:        "id_connector: names another connector than connector_uuid; send only one of them",
+			uuid + `,"id_bank":` + other:             "id_bank: names another connector than connector_uuid",
+			uuid + `,"id_provider":9999`:             "id_provider: names another connector than connector_uuid",
+			`"id_connector":40,"id_bank":` + other:   "id_bank: names another connector than id_connector",
+			`"connector_uuid":"no","id_connector":1`: "connector_uuid: ",
+		} {
+			s.do(t, ask{method: "POST", path: "/connections", token: "user", body: `{` + body + `,"login":"one","password":"1234"}`}).says(t, 400, "invalidValue", field)
+		}
+		page := "/webauth-url?client_id=" + s.thing(t, "", "client") + "&redirect_uri=https://shop.example/back&connector_uuid=" + testConnector + "&id_connector="
+		s.do(t, ask{method: "GET", path: page + other, token: "user"}).says(t, 400, "invalidValue", "id_connector: names another connector than connector_uuid")
+		s.untouched(t, before)
+		s.do(t, ask{method: "GET", path: page + same, token: "user"}).says(t, 200, "", "")
+		s.do(t, ask{method: "POST", path: "/connections", token: "user", body: `{` + uuid + `,"id_connector":` + same + `,"id_bank":` + same + `,"login":"one","password":"1234"}`}).says(t, 200, "", "")
+	})
+}
+
 // Two equal requests with the same idempotency key create one connection.
 func TestRepeatedConnecting(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {

@@ -52,11 +52,8 @@ type webauthURLOutput struct {
 	URL string `json:"url"`
 }
 
-func (in webauthURLInput) wish() aggregation.Webauth {
-	wish := aggregation.Webauth{Connector: in.ConnectorUUID, Source: in.Source, Values: in.Values, Landing: aggregation.Landing{RedirectURI: in.RedirectURI, State: in.State}}
-	if wish.Connector == "" && in.IDConnector != nil {
-		wish.Connector = strconv.FormatInt(*in.IDConnector, 10)
-	}
+func (in webauthURLInput) wish(connector string) aggregation.Webauth {
+	wish := aggregation.Webauth{Connector: connector, Source: in.Source, Values: in.Values, Landing: aggregation.Landing{RedirectURI: in.RedirectURI, State: in.State}}
 	if in.IDConnection != nil {
 		wish.Connection = *in.IDConnection
 	}
@@ -67,7 +64,11 @@ func (s *Service) webauthURL(ctx context.Context, c *httpapi.Caller, in webauthU
 	if err := s.receives(ctx, c, in); err != nil {
 		return webauthURLOutput{}, err
 	}
-	wish := in.wish()
+	named, err := s.agreed(namedConnectors(in.ConnectorUUID, in.IDConnector, nil, nil))
+	if err != nil {
+		return webauthURLOutput{}, err
+	}
+	wish := in.wish(named.name)
 	if err := wish.Check(); err != nil {
 		return webauthURLOutput{}, err
 	}
