@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -51,6 +52,33 @@ func TestChangesOfWebhooksAreAudited(t *testing.T) {
 			got, want := s.acts(before), step.want+" "+made[step.name]
 			if step.want == "" && len(got) > 0 || step.want != "" && (len(got) != 1 || !strings.Contains(got[0], want)) {
 				t.Errorf("%s %s is recorded as %q, want %q", step.method, path, got, step.want)
+			}
+		}
+	})
+}
+
+// The audit log records each test, recovery and resend, like the console and the commands. It does
+// not record refused calls.
+func TestSendingByHandIsAudited(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		sent := s.sent(t, "")
+		id, data, _ := strings.Cut(sent, "/data/")
+		for _, step := range []struct {
+			path, body string
+			want       []string
+		}{
+			{"/webhooks/" + id + "/test", "", []string{`["test webhook ` + id + `"]`}},
+			{"/webhooks/" + id + "/recover", `{"since":"2026-11-20"}`, []string{`["recover webhook ` + id + `"]`}},
+			{"/webhooks/" + sent + "/resend", "", []string{`["resend webhook data ` + data + `"]`}},
+			{"/test/webhooks", "", []string{`["test webhook ` + id + `"]`}},
+			{"/webhooks/" + id + "/test", `{"data":[]}`, nil},
+			{"/webhooks/" + id + "/recover", `{}`, nil},
+			{"/webhooks/" + id + "/data/" + noID + "/resend", "", nil},
+		} {
+			before := s.eyes.Count(`SELECT COALESCE(max(id), 0) FROM audit`)
+			r := s.do(t, ask{method: "POST", path: step.path, token: "config", body: step.body})
+			if got := s.acts(before); (r.status < 300) != (step.want != nil) || !slices.Equal(got, step.want) {
+				t.Errorf("POST %s: %d, recorded as %q, want %q", step.path, r.status, got, step.want)
 			}
 		}
 	})

@@ -34,8 +34,8 @@ func (s *fixture) sent(t *testing.T, domainName string) string {
 
 // The test of a webhook adds the rows in aTest. A resend adds the rows in aRequest.
 var (
-	aTest    = map[string]int64{"event": 1, "delivery": 1, "delivery_attempt": 1, "webhook_health": 1, "received": 1}
-	aRequest = map[string]int64{"delivery_attempt": 1, "received": 1}
+	aTest    = map[string]int64{"event": 1, "delivery": 1, "delivery_attempt": 1, "webhook_health": 1, "received": 1, "audit": 1}
+	aRequest = map[string]int64{"delivery_attempt": 1, "received": 1, "audit": 1}
 )
 
 func TestRegistrationScenarios(t *testing.T) {
@@ -79,7 +79,7 @@ func TestWebhookDataScenarios(t *testing.T) {
 		{name: "resend", status: 200, rows: aRequest, ask: config("POST", "/webhooks/{sent}/resend", "")},
 		{name: "resend nothing", status: 404, ask: config("POST", "/webhooks/{listening}/data/"+noID+"/resend", "")},
 		{name: "resend of none", status: 404, ask: config("POST", "/webhooks/"+noID+"/data/1/resend", "")},
-		{name: "recover nothing", status: 200, ask: config("POST", "/webhooks/{listening}/recover", `{"since":"2026-11-01 12:00:00"}`)},
+		{name: "recover nothing", status: 200, rows: anAct, ask: config("POST", "/webhooks/{listening}/recover", `{"since":"2026-11-01 12:00:00"}`)},
 		{name: "recover since when", status: 400, ask: config("POST", "/webhooks/{listening}/recover", `{}`)},
 		{name: "recover since yesterday", status: 400, ask: config("POST", "/webhooks/{listening}/recover", `{"since":"yesterday"}`)},
 		{name: "recover none", status: 404, ask: config("POST", "/webhooks/"+noID+"/recover", `{"since":"2026-11-01"}`)},

@@ -242,7 +242,7 @@ func (s *Service) resendWebhookData(ctx context.Context, c *httpapi.Caller, in r
 	if err != nil {
 		return webhookDataOutput{}, err
 	}
-	if err := s.Delivery.Resend(ctx, c.Domain, w, in.Data); err != nil {
+	if err := s.Delivery.Resend(ctx, c.Domain, w, in.Data, s.recordIn(c, delivery.ActResend, delivery.SubjectData)); err != nil {
 		return webhookDataOutput{}, err
 	}
 	if w, err = s.webhook(ctx, c, in.ID); err != nil { // Resend may have changed the webhook
@@ -276,7 +276,7 @@ func (s *Service) recoverWebhook(ctx context.Context, c *httpapi.Caller, in reco
 	if err != nil {
 		return recoverOutput{}, err
 	}
-	due, err := s.Delivery.Recover(ctx, c.Domain, w, since)
+	due, err := s.Delivery.Recover(ctx, c.Domain, w, since, s.recordIn(c, delivery.ActRecoverWebhook, delivery.SubjectWebhook))
 	if err != nil {
 		return recoverOutput{}, err
 	}
@@ -295,7 +295,7 @@ func (s *Service) testWebhook(ctx context.Context, c *httpapi.Caller, in testWeb
 	if err != nil {
 		return webhookLogOutput{}, err
 	}
-	id, err := s.Delivery.Test(ctx, c.Domain, w, in.Data)
+	id, err := s.Delivery.Test(ctx, c.Domain, w, in.Data, s.recordIn(c, delivery.ActTestWebhook, delivery.SubjectWebhook))
 	if err != nil {
 		return webhookLogOutput{}, err
 	}
