@@ -130,3 +130,41 @@ func TestBalancesOfAYear(t *testing.T) {
 		}
 	})
 }
+
+// A call with extreme dates returns at most 366 groups, or is refused, in each time zone.
+func TestBalancesOfExtremeDates(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		s.balanced(t, "")
+		for _, zone := range []string{"UTC", "America/New_York", "Pacific/Kiritimati"} {
+			s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"api.timezone":"` + zone + `"}`}).says(t, 200, "", "")
+			for query, groups := range map[string]int{
+				"min_date=0001-01-01":                                     0,
+				"max_date=0001-01-01":                                     1,
+				"min_date=0001-01-01&max_date=0001-01-01":                 1,
+				"min_date=0001&max_date=0001&period=1day":                 365,
+				"min_date=0001&max_date=0002":                             0,
+				"min_date=0001&max_date=9999&period=1day":                 0,
+				"min_date=0001-01-01&max_date=0002-01-01&period=1day":     366,
+				"min_date=9999-12-31":                                     1,
+				"max_date=9999-12-31":                                     0,
+				"min_date=9999&max_date=9999&period=1day":                 365,
+				"min_date=9999-12-31&max_date=9999-12-31&period=833years": 1,
+				"min_date=0000-01-01":                                     0,
+				"min_date=10000-01-01":                                    0,
+				"min_date=-0001-01-01":                                    0,
+			} {
+				for _, path := range []string{"/balances?", "/accounts/{holding}/delta?"} {
+					a := s.fill(t, ask{method: "GET", path: path + query, token: "user"})
+					if groups == 0 {
+						s.do(t, a).says(t, 400, "invalidValue", "_date: must be")
+						continue
+					}
+					var out struct{ Total int }
+					if s.do(t, a).decode(t, &out); out.Total != groups {
+						t.Errorf("%s: %s: %d groups, want %d", zone, a.path, out.Total, groups)
+					}
+				}
+			}
+		}
+	})
+}
