@@ -11,6 +11,7 @@ import (
 )
 
 func (s *Service) sandboxRoutes() []httpapi.Route {
+	const firedDoc = "The member fired counts only the work of this call. The service also does due work in the background, and the call waits for webhook requests that the background is sending."
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: "/sandbox/clock", Needs: config, Endpoint: httpapi.Handle(s.readClock),
@@ -19,11 +20,11 @@ func (s *Service) sandboxRoutes() []httpapi.Route {
 		{
 			Method: http.MethodPost, Pattern: "/sandbox/clock", Needs: config, Endpoint: httpapi.Handle(s.setClock),
 			Summary: "Move the sandbox's clock", Errors: []string{"conflict", "notFound"},
-			Doc: "Changes the sandbox's clock with one of advance, set and freeze. Responds after everything that became due is done.",
+			Doc: "Changes the sandbox's clock with one of advance, set and freeze. Responds after everything that became due is done. " + firedDoc,
 		},
 		{
 			Method: http.MethodPost, Pattern: "/sandbox/run", Needs: config, Endpoint: httpapi.Handle(s.runSandbox),
-			Summary: "Run everything that is due", Errors: []string{"notFound"}, Doc: "Runs everything that is due at the sandbox's current time, and then responds.",
+			Summary: "Run everything that is due", Errors: []string{"notFound"}, Doc: "Runs everything that is due at the sandbox's current time, and then responds. " + firedDoc,
 		},
 		{
 			Method: http.MethodGet, Pattern: "/sandbox/receiver", Needs: config, Endpoint: httpapi.Handle(s.received),
@@ -52,9 +53,9 @@ type ranOutput struct {
 }
 
 type firedOutput struct {
-	Payments   int `json:"payments" doc:"number of payments that were checked at a bank or expired"`
-	Syncs      int `json:"syncs" doc:"number of connections that were synchronised"`
-	Deliveries int `json:"deliveries" doc:"number of webhook requests sent"`
+	Payments   int `json:"payments" doc:"number of payments that this call checked at a bank or expired"`
+	Syncs      int `json:"syncs" doc:"number of connections that this call synchronised"`
+	Deliveries int `json:"deliveries" doc:"number of webhook requests that this call sent"`
 }
 
 func (s *Service) readClock(_ context.Context, c *httpapi.Caller, _ httpapi.Nothing) (clockOutput, error) {

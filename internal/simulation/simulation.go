@@ -48,7 +48,8 @@ func Open(d passerelle.Domain) error {
 // remains.
 const maxPasses = 1000
 
-// Result counts the work that Run did.
+// Result counts the work that Run did. It does not count the work that the loops of the service do
+// in the same time, even though Run waits for their webhook requests.
 type Result struct {
 	// Payments counts the payments that expired, that the service checked at their banks, or whose
 	// interrupted attempts it recovered. Syncs counts the reads of connections. Deliveries counts
