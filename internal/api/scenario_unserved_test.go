@@ -2,6 +2,18 @@ package api_test
 
 import "testing"
 
+// A program such as curl learns at the root where the API and its documentation are.
+func TestProgramsAtTheRoot(t *testing.T) {
+	onSQLite(t, func(t *testing.T, s *fixture) {
+		for _, accept := range []string{"", "*/*", "application/json"} {
+			for _, path := range []string{"/", version, version + "/"} {
+				a := ask{method: "GET", bare: true, path: path, header: map[string]string{"Accept": accept}}
+				s.do(t, a).says(t, 404, "notFound", "The calls of the API are below /2.0, and /docs describes them.")
+			}
+		}
+	})
+}
+
 // For a path that similar services have and this API does not have, the error says that such calls
 // are not served.
 func TestUnservedPaths(t *testing.T) {

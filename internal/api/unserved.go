@@ -28,9 +28,12 @@ var unserved = []family{
 	{"Budgets", []string{"budgets"}, "`balances` sums up periods."},
 }
 
-// Unserved returns the message for an unknown path that belongs to a family. It returns an empty
-// text for other paths.
+// Unserved returns the message for the root of the address, or for an unknown path that belongs to
+// a family. It returns an empty text for other paths.
 func Unserved(segments []string) string {
+	if len(segments) == 0 {
+		return "The service is running. The calls of the API are below /2.0, and /docs describes them."
+	}
 	for _, f := range unserved {
 		if slices.ContainsFunc(segments, func(word string) bool { return slices.Contains(f.segments, word) }) {
 			return fmt.Sprintf("%s are not served here. %s", f.name, strings.ReplaceAll(f.instead, "`", ""))
