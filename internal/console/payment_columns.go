@@ -4,7 +4,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"passerelle/internal/console/page"
 	"passerelle/payment"
@@ -68,7 +67,6 @@ type view struct {
 func views(pc *page.Context, query url.Values) []view {
 	unknown := strings.HasSuffix(pc.Request.URL.Path, "/payments/unknown")
 	list := pc.Path("/payments")
-	today := pc.Now().In(pc.Zone).Format(time.DateOnly)
 	var all []view
 	for _, one := range []struct {
 		name   string
@@ -84,7 +82,7 @@ func views(pc *page.Context, query url.Values) []view {
 	} {
 		here := !unknown
 		for _, field := range listFields {
-			here = here && fieldValue(query, field.name) == one.fields.Get(field.name)
+			here = here && dayText(pc, fieldValue(query, field.name)) == dayText(pc, one.fields.Get(field.name))
 		}
 		for _, column := range query["column"] {
 			one.fields.Add("column", column)

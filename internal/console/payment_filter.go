@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"passerelle"
 	"passerelle/internal/console/page"
@@ -70,6 +71,18 @@ var listFields = []listField{
 	{name: "website", label: "Website", rare: true, take: takeText(func(l *listing) *string { return &l.Website })},
 }
 
+// today is the value of a date that means the day on which the page is opened. A bookmark of a view
+// therefore stays right.
+const today = "today"
+
+// dayText returns the value of a date. It replaces today by this day.
+func dayText(pc *page.Context, value string) string {
+	if value == today {
+		return pc.Now().In(pc.Zone).Format(time.DateOnly)
+	}
+	return value
+}
+
 // fieldValue returns the value of a field, without surrounding spaces.
 func fieldValue(values url.Values, name string) string { return strings.TrimSpace(values.Get(name)) }
 
@@ -80,6 +93,9 @@ func (c *Console) showFields(pc *page.Context, values url.Values, data *listData
 			continue
 		}
 		shown := shownField{Name: field.name, Label: field.label, Kind: field.kind, Value: fieldValue(values, field.name)}
+		if field.kind == "date" {
+			shown.Value = dayText(pc, shown.Value)
+		}
 		if field.choices != nil {
 			all, err := field.choices(c, pc)
 			if err != nil {
@@ -221,13 +237,13 @@ func takeLabel(_ *page.Context, l *listing, value string) error {
 
 func takeFirst(pc *page.Context, l *listing, value string) error {
 	var err error
-	l.From, err = page.DayStart("first", value, pc.Zone, 0)
+	l.From, err = page.DayStart("first", dayText(pc, value), pc.Zone, 0)
 	return err
 }
 
 func takeLast(pc *page.Context, l *listing, value string) error {
 	var err error
-	l.Until, err = page.DayStart("last", value, pc.Zone, 1)
+	l.Until, err = page.DayStart("last", dayText(pc, value), pc.Zone, 1)
 	return err
 }
 

@@ -118,6 +118,29 @@ func TestSearchingPayments(t *testing.T) {
 	})
 }
 
+// The link of a view for today lists the payments of the day on which an operator opens it.
+func TestTodayIsTheDayOfTheRequest(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Developer)
+		simulated, clock := d.domainPath("/simulation"), d.domainPath("/simulation/clock")
+		d.submit(simulated, clock, "freeze", "yes")
+		old := fmt.Sprint(d.Create(d.Token("payments:admin"), servicetest.Draft()))
+		link := regexp.MustCompile(`href="([^"]*/payments\?[^"]*)"[^>]*>Today<`)
+		bookmark := html.UnescapeString(link.FindStringSubmatch(d.get(d.domainPath("/payments")).body)[1])
+		if got := d.get(bookmark); listed(got) != old || !strings.Contains(got.body, `aria-current="page">Today<`) {
+			t.Errorf("%s lists %q", bookmark, listed(got))
+		}
+		day := regexp.MustCompile(`name="first"[^>]* value="(\d{4}-\d\d-\d\d)"`)
+		before := day.FindStringSubmatch(d.get(bookmark).body)
+		d.submit(simulated, clock, "advance", "2d")
+		fresh := fmt.Sprint(d.Create(d.Token("payments:admin"), servicetest.Draft()))
+		got := d.get(bookmark)
+		if after := day.FindStringSubmatch(got.body); listed(got) != fresh || before == nil || after == nil || after[1] <= before[1] {
+			t.Errorf("two days later, %s lists %q from %q, want payment %s only", bookmark, listed(got), after, fresh)
+		}
+	})
+}
+
 func sorted(ids string) []string { return slices.Sorted(slices.Values(strings.Fields(ids))) }
 
 // A list that is ordered by label has pages like other lists. The links between these pages keep
