@@ -151,12 +151,13 @@ var connectionKinds = []connectionKind{
 	{page.UntilRetry, "is retried automatically", passerelle.ByRetry},
 }
 
-// statesNamed returns the states that a filter value selects, and whether the value is valid. For
-// an empty text, which selects all states, it returns nil.
+// statesNamed returns the states that a filter value selects, and whether the value is valid. An
+// empty text selects all states of failing connections. A connection that is being read does not
+// fail.
 func statesNamed(text string) ([]passerelle.ConnectionState, bool) {
 	states := passerelle.ConnectionStates()
 	if text == "" {
-		return nil, true
+		return slices.DeleteFunc(states, func(s passerelle.ConnectionState) bool { return s.Resolution() == passerelle.ByNobody }), true
 	}
 	for _, kind := range connectionKinds {
 		if kind.Value == text {

@@ -270,7 +270,11 @@ func TestReadingNowKeepsToTheBound(t *testing.T) {
 func TestConnectionsThatCannotBeRead(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
-		_, token := d.user()
+		user, token := d.user()
+		read := bankstore.Connection{Domain: d.Domain.ID, User: passerelle.UserID(user), Connector: sandbox.TestConnector, Created: time.Now(), Active: true, State: passerelle.Validating}
+		must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error {
+			return bankstore.In(tx).CreateConnection(&read, map[string]string{}, "somebody", time.Hour)
+		}))
 		well, down, waits := d.connect(token, "one"), d.connect(token, "down"), d.connect(token, "otp")
 		at := func(connection int64) string { return fmt.Sprint("/connections/", connection, `"`) }
 		overview := d.shows(d.domainPath(""), []string{d.domainPath("/connections?state=retry")})
@@ -278,7 +282,8 @@ func TestConnectionsThatCannotBeRead(t *testing.T) {
 			t.Error("home does not lead to those that wait")
 		}
 		list := d.domainPath("/connections")
-		d.shows(list, []string{at(down), at(waits)}, at(well))
+		d.shows(list, []string{at(down), at(waits)}, at(well), at(int64(read.ID)))
+		d.shows(list+"?state=validating", []string{at(int64(read.ID))}, at(down))
 		d.shows(list+"?state=websiteUnavailable", []string{at(down)}, at(waits))
 		d.shows(list+"?state=retry", []string{at(down), `value="retry" selected`}, at(waits))
 		d.shows(list+"?state=user", []string{at(waits), `value="user" selected`}, at(down))
