@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"passerelle/internal/servicetest"
+	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 	"passerelle/payment"
 )
@@ -305,9 +306,10 @@ func (s *merchant) finish(all bool) {
 	}
 }
 
-// stalled is the time without progress after which finish gives up. The time is four times as long
-// if no payment waits for a person.
-const stalled = 30 * time.Second
+// stalled is the time without progress after which finish gives up. The attempt of a killed process
+// keeps its lease, and its payment then takes further steps. The time is four times as long if no
+// payment waits for a person.
+const stalled = store.AttemptLease + 20*time.Second
 
 func (s *merchant) advanceClock(open []*sale, by string) []*sale {
 	s.send("POST", "/sandbox/clock", s.config, "", map[string]any{"advance": by})
