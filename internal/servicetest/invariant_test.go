@@ -69,7 +69,7 @@ var damages = []struct {
 	{"an act that nobody did", []string{
 		`INSERT INTO audit (id, domain_id, at, request_id, act, refused, number, previous, hash)
 			SELECT #0, domain_id, registered, '', 'none', FALSE, #0, x, x FROM (SELECT domain_id, registered, (SELECT secret_hash FROM client LIMIT 1) AS x FROM payment WHERE id = #) AS p`,
-	}, map[string]string{"chain": "act #0|the end, 2"}},
+	}, map[string]string{"chain": "act #0|the end, 3"}},
 }
 
 // TestInvariantsAreSeenToBreak damages one payment after another. The check must report exactly the
@@ -79,7 +79,7 @@ func TestInvariantsAreSeenToBreak(t *testing.T) {
 		s := servicetest.Start(t, url, servicetest.Options{})
 		s.Subscribe(stateUpdated, "shop")
 		s.OK(s.Call("POST", "/webhooks/1/test", s.ConfigToken, nil)) // the delivery of a test counts as dropped even when it was delivered
-		for {                                                        // until the acts of Subscribe have their places in the audit log
+		for {                                                        // until these acts have their places in the audit log
 			_, err := operatorstore.From(&s.DB.Reader).NextUnchained(t.Context(), -1)
 			if errors.Is(err, store.ErrNotFound) {
 				break
