@@ -1,15 +1,20 @@
 package api_test
 
 import (
+	"bytes"
+	"context"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"passerelle/internal/api"
+	"passerelle/internal/database"
 	"passerelle/internal/store/storetest"
 )
 
@@ -82,6 +87,66 @@ func TestLostAnswersOfCreations(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestLateCreations interrupts each of the creations directly before it stores its object, until a
+// repetition has taken over the key and has created the object. The late execution must create
+// nothing, and return the response of the repetition.
+func TestLateCreations(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, url string) {
+		s := newFixtureWith(t, url, url, true)
+		expected := expectations(t)
+		takeOver := s.interrupted("UPDATE idempotency SET subject = $1")
+		for _, call := range creations(t) {
+			if call == "POST "+additions {
+				continue
+			}
+			a := s.fill(t, s.rightly(t, call, s.placed(call, calls()[call]), accepted(expected[call])))
+			a.header = map[string]string{"Idempotency-Key": call}
+			var second reply
+			var before record
+			repetition := s.request(t, a)
+			takeOver.Store(new(func() error {
+				storetest.Break(t, s.url, `UPDATE idempotency SET lease_until = 0 WHERE answer IS NULL`)
+				response, err := s.client.Do(repetition)
+				if err != nil {
+					return err
+				}
+				defer response.Body.Close()
+				second = reply{status: response.StatusCode, header: response.Header}
+				second.body, err = io.ReadAll(response.Body)
+				before = s.counts()
+				return err
+			}))
+			late := s.do(t, a)
+			if second.status != http.StatusOK && second.status != http.StatusAccepted || second.header.Get("Idempotency-Replayed") != "" {
+				t.Errorf("%s: the repetition gets %d %s", call, second.status, second.body)
+				continue
+			}
+			if late.status != second.status || !bytes.Equal(late.body, second.body) || late.header.Get("Idempotency-Replayed") != "true" {
+				t.Errorf("%s: the late execution gets %d %s, want %d %s", call, late.status, late.body, second.status, second.body)
+			}
+			if diff := s.changed(before); diff != "" {
+				t.Errorf("%s: the late execution changes data (-before +after):\n%s", call, diff)
+			}
+		}
+	})
+}
+
+// interrupted returns a place for a function. The service calls the function once, directly before
+// it executes a unit with the SQL text.
+func (s *fixture) interrupted(text string) *atomic.Pointer[func() error] {
+	var place atomic.Pointer[func() error]
+	s.DB.Database.Observe(func(_ context.Context, statements []database.Statement) error {
+		if !slices.ContainsFunc(statements, func(one database.Statement) bool { return strings.Contains(one.SQL, text) }) {
+			return nil
+		}
+		if now := place.Swap(nil); now != nil {
+			return (*now)()
+		}
+		return nil
+	})
+	return &place
 }
 
 // After a lost response, the response to the repetition is signed too.

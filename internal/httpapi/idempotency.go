@@ -62,10 +62,13 @@ func printable(key string) bool {
 	return key != "" && len(key) <= maxKey
 }
 
+// longestWait limits the Retry-After of a repetition. Most requests end long before their lease
+// expires.
+const longestWait = 5 * time.Second
+
 func underWay(wait time.Duration) error {
-	err := passerelle.Conflicting("The first request with this Idempotency-Key is still in progress.")
-	// Most requests end long before their lease expires.
-	err.RetryAfter = int(min(math.Ceil(wait.Seconds()), 5))
+	err := passerelle.Conflicting("Another request with this Idempotency-Key is still in progress.")
+	err.RetryAfter = int(math.Ceil(min(wait, longestWait).Seconds()))
 	return err
 }
 
@@ -86,16 +89,15 @@ func (x *exchange) repeatKey(key string) store.RepeatKey {
 	return store.RepeatKey{Domain: x.caller.Domain.ID, Token: x.caller.Token, Key: keyHash[:], Request: hash.Sum(nil)}
 }
 
-// execute runs the call, and stores the response. It does not store the response when the endpoint
-// has already stored it (see Answer), when the input was refused, or when the API does not store
-// such a response (see keeps). It records the end of the execution even when the client has left.
+// execute runs the call, and ends the execution. A call whose key another execution has taken over
+// is answered like a repetition, because all requests with the key get the same response.
 func (a *API) execute(ctx context.Context, x *exchange, claim store.Claim) (answer, error) {
 	x.caller.Execution, x.caller.Made = claim.Execution, claim.Subject
 	defer a.config.Answers.HoldKey(ctx, claim.Execution)()
 	settled := false
 	defer func() {
 		if !settled { // happens only when the call panicked
-			a.release(ctx, x)
+			a.end(ctx, x, x.release)
 		}
 	}()
 	if claim.Subject != 0 {
@@ -103,18 +105,46 @@ func (a *API) execute(ctx context.Context, x *exchange, claim store.Claim) (answ
 	}
 	result, err := a.run(store.Creating(ctx, claim.Execution, x.endpoint.route.Creates), x)
 	settled = true
-	if err == nil && x.caller.kept != nil {
+	switch {
+	case errors.Is(err, store.ErrTakenOver):
+		return a.stored(ctx, x)
+	case err != nil:
+		result = a.failed(ctx, err)
+	case x.caller.kept != nil: // the endpoint has stored the response, see Answer
 		return result, nil
+	}
+	return a.settle(ctx, x, result)
+}
+
+// settle ends an execution with a response. It does not store the response when the input was
+// refused, or when the API does not store such a response (see keeps).
+func (a *API) settle(ctx context.Context, x *exchange, result answer) (answer, error) {
+	record := x.release
+	if x.entered && keeps(result.status, result.header) {
+		kept, err := result.keep()
+		if err != nil {
+			return answer{}, fmt.Errorf("keep an answer: %w", err)
+		}
+		record = func(tx *store.Tx) error { return tx.KeepAnswer(x.caller.Execution, kept) }
+	}
+	x.withdrawn = result.status == http.StatusBadRequest && x.caller.Made == 0
+	if owner := a.end(ctx, x, record); !owner {
+		return a.stored(ctx, x)
+	}
+	return result, nil
+}
+
+// stored returns the response of the execution that has taken over the key. It fails while that
+// execution has stored none.
+func (a *API) stored(ctx context.Context, x *exchange) (answer, error) {
+	kept, err := a.config.Answers.StoredAnswer(ctx, x.caller.Execution)
+	if errors.Is(err, store.ErrNotFound) {
+		return answer{}, underWay(longestWait)
 	}
 	if err != nil {
-		result = a.failed(ctx, err)
+		return answer{}, err
 	}
-	if !x.entered || !keeps(result.status, result.header) {
-		x.withdrawn = result.status == http.StatusBadRequest && claim.Subject == 0
-		a.release(ctx, x)
-		return result, nil
-	}
-	return a.keep(ctx, x, result), nil
+	return replayed(kept)
 }
 
 // showMade replaces a call by the call that reads the object that an earlier execution has created.
@@ -157,55 +187,25 @@ func replayed(kept []byte) (answer, error) {
 	return answer{status: k.Status, header: k.Header, body: k.Body}, nil
 }
 
-// keep stores the response to a call for repetitions, and returns the response to send. If another
-// response is stored already, for example by an execution that has taken over the key, keep returns
-// that one, because all requests with the key get the same response.
-func (a *API) keep(ctx context.Context, x *exchange, result answer) answer {
-	a.end(ctx, x, func(ctx context.Context) error {
-		kept, err := result.keep()
-		if err != nil {
-			return err
-		}
-		err = a.config.Answers.Write(ctx, func(tx *store.Tx) error { return tx.KeepAnswer(x.caller.Execution, kept) })
-		if !errors.Is(err, store.ErrConflict) {
-			return err
-		}
-		stored, err := a.config.Answers.StoredAnswer(ctx, x.caller.Execution)
-		if errors.Is(err, store.ErrNotFound) { // the other execution still runs
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		other, err := replayed(stored)
-		if err == nil {
-			result = other
-		}
-		return err
-	})
-	return result
+// release ends the execution without a response to store.
+func (x *exchange) release(tx *store.Tx) error {
+	if x.withdrawn {
+		tx.ForgetSubject(x.caller.Execution)
+	}
+	tx.ReleaseKey(x.caller.Execution)
+	return nil
 }
 
-// release ends an execution without a response to store.
-func (a *API) release(ctx context.Context, x *exchange) {
-	a.end(ctx, x, func(ctx context.Context) error {
-		return a.config.Answers.Write(ctx, func(tx *store.Tx) error {
-			if x.withdrawn {
-				tx.ForgetSubject(x.caller.Execution)
-			}
-			tx.ReleaseKey(x.caller.Execution)
-			return nil
-		})
-	})
-}
-
-// end records the end of an execution. When recording fails, the response to the call stays the
-// same. The lease then expires, and a repetition finds the created object, if any.
-func (a *API) end(ctx context.Context, x *exchange, record func(ctx context.Context) error) {
+// end records the end of an execution, even when the client has left. It returns false when the
+// execution no longer owns its key. When recording fails for another reason, the response to the
+// call stays the same. The lease then expires, and a repetition finds the created object, if any.
+func (a *API) end(ctx context.Context, x *exchange, record func(tx *store.Tx) error) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
-	if err := record(ctx); err != nil {
+	err := a.config.Answers.Write(ctx, record)
+	if err != nil && !errors.Is(err, store.ErrTakenOver) {
 		a.config.Log.LogAttrs(ctx, slog.LevelError, "could not record the end of an idempotent call",
 			slog.String("request_id", x.caller.Request), slog.String("execution", strconv.FormatInt(x.caller.Execution.ID, 10)), slog.Any("error", err))
 	}
+	return !errors.Is(err, store.ErrTakenOver)
 }

@@ -1,7 +1,9 @@
 package httpapi_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"passerelle"
+	"passerelle/internal/httpapi"
 	"passerelle/internal/store"
 )
 
@@ -157,39 +160,108 @@ func TestRepetitionWhileTheFirstRuns(t *testing.T) {
 	}
 }
 
-// TestLateExecutionsGetTheStoredAnswer interrupts an execution until another one has taken over its
-// key and has stored a response. The first execution then has a different response. Its client must
-// get the stored one, as every repetition does.
-func TestLateExecutionsGetTheStoredAnswer(t *testing.T) {
-	s := newService(t)
-	s.hold, s.entered = make(chan struct{}), make(chan struct{}, 1)
-	c := keyed("k", `{"name":"a"}`)
-	done := make(chan recordedAnswer)
+// recording returns the ways in which an endpoint can record what it created under its key.
+func (s *service) recording() map[string]func(c *httpapi.Caller, made echo) error {
+	return map[string]func(c *httpapi.Caller, made echo) error{
+		"Executed": func(c *httpapi.Caller, _ echo) error {
+			return s.db.Write(context.Background(), func(tx *store.Tx) error { return tx.Executed(c.Execution, 7) })
+		},
+		"Answered": func(c *httpapi.Caller, made echo) error {
+			return s.db.Write(context.Background(), func(tx *store.Tx) error {
+				kept, err := c.Answer(made)
+				if err != nil {
+					return err
+				}
+				return tx.Answered(c.Execution, 7, kept)
+			})
+		},
+		"nothing": func(*httpapi.Caller, echo) error { return nil },
+	}
+}
+
+// lateFailures are errors of an execution whose key was taken over. An execution without an error
+// fails with ErrTakenOver when it records what it created.
+var lateFailures = map[string]error{
+	"no error": nil, "a conflict": passerelle.Conflicting("created already"), "a refusal": passerelle.InvalidField("name", "exists"),
+	"the key": fmt.Errorf("create: %w", store.ErrTakenOver),
+}
+
+// start sends a call whose execution waits. The returned function lets the execution continue, and
+// returns the response.
+func (s *service) start(c call) (finish func() recordedAnswer) {
+	hold := make(chan struct{})
+	s.hold, s.entered = hold, make(chan struct{}, 1)
+	done := make(chan recordedAnswer, 1)
 	go func() { done <- received(s.do(c)) }()
 	<-s.entered
-	err := s.db.Write(t.Context(), func(tx *store.Tx) error {
-		tx.Unit().Exec(`UPDATE idempotency SET lease_until = 0`)
-		return nil
-	})
-	if err != nil {
+	s.hold = nil
+	return func() recordedAnswer { close(hold); return <-done }
+}
+
+func (s *service) lapse(t *testing.T) {
+	t.Helper()
+	if err := s.db.Write(t.Context(), func(tx *store.Tx) error { tx.Unit().Exec(`UPDATE idempotency SET lease_until = 0`); return nil }); err != nil {
 		t.Fatal(err)
 	}
-	hold := s.hold
-	s.hold = nil
-	second := received(s.do(c))
-	if second.status != 200 || second.replayed != "" {
-		t.Fatalf("the second execution: %+v", second)
-	}
-	s.fail = passerelle.Conflicting("created already")
-	close(hold)
-	want := second
-	want.replayed = "true"
-	for name, got := range map[string]recordedAnswer{"the late execution": <-done, "a repetition": received(s.do(c))} {
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(recordedAnswer{})); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
+}
+
+// TestLateExecutionsGetTheStoredAnswer interrupts an execution until another one has taken over its
+// key and has stored a response. The first execution then ends in different ways. Its client must
+// get the stored response, as every repetition does.
+func TestLateExecutionsGetTheStoredAnswer(t *testing.T) {
+	for way := range new(service).recording() {
+		for failure, fail := range lateFailures {
+			t.Run(way+", "+failure, func(t *testing.T) {
+				s := newService(t)
+				s.record = s.recording()[way]
+				c := keyed("k", `{"name":"a"}`)
+				finish := s.start(c)
+				s.lapse(t)
+				second := received(s.do(c))
+				if second.status != 200 || second.replayed != "" {
+					t.Fatalf("the second execution: %+v", second)
+				}
+				s.fail = fail
+				want := second
+				want.replayed = "true"
+				for name, got := range map[string]recordedAnswer{"the late execution": finish(), "a repetition": received(s.do(c))} {
+					if diff := cmp.Diff(want, got, cmp.AllowUnexported(recordedAnswer{})); diff != "" {
+						t.Errorf("%s (-want +got):\n%s", name, diff)
+					}
+				}
+				if s.log.Len() > 0 {
+					t.Errorf("log %q", s.log.String())
+				}
+			})
 		}
 	}
-	if s.created != 1 || s.log.Len() > 0 {
-		t.Errorf("created %d, log %q", s.created, s.log.String())
+}
+
+// TestLateExecutionsWaitForTheOther lets an execution end while the execution that has taken over
+// its key still runs. The client must not get a response that repetitions do not get.
+func TestLateExecutionsWaitForTheOther(t *testing.T) {
+	for way := range new(service).recording() {
+		for failure, fail := range lateFailures {
+			t.Run(way+", "+failure, func(t *testing.T) {
+				s := newService(t)
+				s.record = s.recording()[way]
+				c := keyed("k", `{"name":"a"}`)
+				finish := s.start(c)
+				s.lapse(t)
+				finishOther := s.start(c)
+				s.fail = fail
+				if late := finish(); late.status != 409 || late.after != "5" || late.replayed != "" || !strings.Contains(late.body, "still in progress") {
+					t.Errorf("the late execution: %+v", late)
+				}
+				s.fail = nil
+				other, again := finishOther(), received(s.do(c))
+				if other.status != 200 || other.replayed != "" || again.body != other.body || again.replayed != "true" {
+					t.Errorf("the other execution: %+v, a repetition: %+v", other, again)
+				}
+				if s.log.Len() > 0 {
+					t.Errorf("log %q", s.log.String())
+				}
+			})
+		}
 	}
 }

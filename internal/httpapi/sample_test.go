@@ -123,6 +123,8 @@ type sample struct {
 	// If hold is set, the creation of an item waits until the test closes this channel.
 	hold, entered chan struct{}
 	fail          error
+	// If record is set, the creation of an item ends with it.
+	record func(c *httpapi.Caller, made echo) error
 }
 
 func (s *sample) create(_ context.Context, c *httpapi.Caller, in createItem) (echo, error) {
@@ -134,6 +136,11 @@ func (s *sample) create(_ context.Context, c *httpapi.Caller, in createItem) (ec
 	defer s.mu.Unlock()
 	if s.fail != nil {
 		return echo{}, s.fail
+	}
+	if s.record != nil {
+		if err := s.record(c, echo{Got: in}); err != nil {
+			return echo{}, err
+		}
 	}
 	s.created++
 	return echo{Got: in}, nil

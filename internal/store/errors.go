@@ -24,6 +24,9 @@ var (
 	ErrUnread = database.ErrUnread
 	// ErrRepeated reports that an earlier unit has created the object of the same form.
 	ErrRepeated = errors.New("the form was sent before")
+	// ErrTakenOver reports that an execution does not own its idempotency key. Another execution has
+	// taken over the key, or a response is stored already.
+	ErrTakenOver = errors.New("the execution does not own its idempotency key")
 	// ErrClosed reports a write after Close. On SQLite, it also reports a query after Close.
 	ErrClosed = database.ErrClosed
 	// ErrInUse reports that another server already uses the database.

@@ -172,7 +172,7 @@ func (tx *Tx) renewKey(e Execution) {
 }
 
 // Executed records the id of an object in the transaction that creates the object. The unit fails
-// with ErrConflict when another execution has taken over the key. An interrupted execution
+// with ErrTakenOver when another execution has taken over the key. An interrupted execution
 // therefore cannot create a second object. For an execution from FormExecution, the unit fails with
 // ErrRepeated when an object was created with the same key.
 func (tx *Tx) Executed(e Execution, subject int64) error {
@@ -182,7 +182,7 @@ func (tx *Tx) Executed(e Execution, subject int64) error {
 	if e.ID == 0 {
 		return nil
 	}
-	tx.unit.ExecOne(ErrConflict, `UPDATE idempotency SET subject = $1 WHERE +domain_id = $2 AND id = $3 AND run = $4 AND answer IS NULL`,
+	tx.unit.ExecOne(ErrTakenOver, `UPDATE idempotency SET subject = $1 WHERE +domain_id = $2 AND id = $3 AND run = $4 AND answer IS NULL`,
 		subject, int64(e.Domain), e.ID, e.Run)
 	return nil
 }
@@ -232,7 +232,7 @@ func (tx *Tx) Answered(e Execution, subject int64, answer []byte) error {
 	if err != nil {
 		return err
 	}
-	tx.unit.ExecOne(ErrConflict, `UPDATE idempotency SET subject = $1, answer = $2, lease_until = 0 WHERE +domain_id = $3 AND id = $4 AND run = $5 AND answer IS NULL`,
+	tx.unit.ExecOne(ErrTakenOver, `UPDATE idempotency SET subject = $1, answer = $2, lease_until = 0 WHERE +domain_id = $3 AND id = $4 AND run = $5 AND answer IS NULL`,
 		subject, sealed, int64(e.Domain), e.ID, e.Run)
 	return nil
 }
@@ -246,8 +246,8 @@ func (tx *Tx) sealAnswer(e Execution, answer []byte) ([]byte, error) {
 }
 
 // KeepAnswer ends an execution and stores the response that repetitions of the request get. The
-// unit fails with ErrConflict when a response is stored already, or when another execution has
-// taken over the key. [DB.StoredAnswer] then returns the response that repetitions get.
+// unit fails with ErrTakenOver when a response is stored already, or when another execution has
+// taken over the key. [Reader.StoredAnswer] then returns the response that repetitions get.
 func (tx *Tx) KeepAnswer(e Execution, answer []byte) error {
 	if e.ID == 0 {
 		return nil
@@ -256,7 +256,7 @@ func (tx *Tx) KeepAnswer(e Execution, answer []byte) error {
 	if err != nil {
 		return err
 	}
-	tx.unit.ExecOne(ErrConflict, `UPDATE idempotency SET answer = $1, lease_until = 0 WHERE +domain_id = $2 AND id = $3 AND run = $4 AND answer IS NULL`,
+	tx.unit.ExecOne(ErrTakenOver, `UPDATE idempotency SET answer = $1, lease_until = 0 WHERE +domain_id = $2 AND id = $3 AND run = $4 AND answer IS NULL`,
 		sealed, int64(e.Domain), e.ID, e.Run)
 	return nil
 }
@@ -291,12 +291,13 @@ func (tx *Tx) ForgetSubject(e Execution) {
 }
 
 // ReleaseKey ends an execution without a response, so that the same key can be used again
-// immediately. The id of an object that the execution created stays recorded.
+// immediately. The id of an object that the execution created stays recorded. The unit fails with
+// ErrTakenOver in the same cases as with KeepAnswer.
 func (tx *Tx) ReleaseKey(e Execution) {
 	if e.ID == 0 {
 		return
 	}
-	tx.unit.Exec(`UPDATE idempotency SET lease_until = 0 WHERE +domain_id = $1 AND id = $2 AND run = $3 AND answer IS NULL`, int64(e.Domain), e.ID, e.Run)
+	tx.unit.ExecOne(ErrTakenOver, `UPDATE idempotency SET lease_until = 0 WHERE +domain_id = $1 AND id = $2 AND run = $3 AND answer IS NULL`, int64(e.Domain), e.ID, e.Run)
 	tx.unit.Exec(`DELETE FROM idempotency WHERE +domain_id = $1 AND id = $2 AND run = $3 AND answer IS NULL AND subject IS NULL`, int64(e.Domain), e.ID, e.Run)
 }
 

@@ -145,19 +145,21 @@ func TestAnExecutionThatWasTakenOverMakesNothing(t *testing.T) {
 		executed := func(e store.Execution, subject int64) error {
 			return db.Write(context.Background(), func(tx *store.Tx) error { return tx.Executed(e, subject) })
 		}
-		if err := executed(late.Execution, 7); !errors.Is(err, store.ErrConflict) {
+		if err := executed(late.Execution, 7); !errors.Is(err, store.ErrTakenOver) || errors.Is(err, store.ErrConflict) {
 			t.Errorf("the late execution: %v", err)
 		}
 		if err := executed(next.Execution, 8); err != nil {
 			t.Errorf("the next execution: %v", err)
 		}
-		if err := keep(db, late.Execution, "late"); !errors.Is(err, store.ErrConflict) {
+		if err := keep(db, late.Execution, "late"); !errors.Is(err, store.ErrTakenOver) {
 			t.Errorf("the response of the late execution: %v", err)
 		}
 		if answer, err := db.StoredAnswer(t.Context(), late.Execution); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("the stored response is %q, %v", answer, err)
 		}
-		mustWrite(t, db, func(tx *store.Tx) error { tx.ReleaseKey(late.Execution); return nil })
+		if err := db.Write(t.Context(), func(tx *store.Tx) error { tx.ReleaseKey(late.Execution); return nil }); !errors.Is(err, store.ErrTakenOver) {
+			t.Errorf("the release by the late execution: %v", err)
+		}
 		lapse(t, db, "lease_until")
 		if c := claim(t, db, repeat(domain, "k", "r")); c.Subject != 8 || c.Answer != nil {
 			t.Errorf("after a crash: %+v, want what was made", c)
@@ -176,7 +178,7 @@ func TestAnswersWithWhatWasMade(t *testing.T) {
 		answered := func(e store.Execution, text string) error {
 			return db.Write(t.Context(), func(tx *store.Tx) error { return tx.Answered(e, 7, []byte(text)) })
 		}
-		if err := answered(late, "late"); !errors.Is(err, store.ErrConflict) {
+		if err := answered(late, "late"); !errors.Is(err, store.ErrTakenOver) {
 			t.Errorf("an execution that was taken over: %v", err)
 		}
 		if err := answered(e, "made"); err != nil {
@@ -185,7 +187,7 @@ func TestAnswersWithWhatWasMade(t *testing.T) {
 		if c := claim(t, db, k); string(c.Answer) != "made" {
 			t.Errorf("a repetition gets %+v", c)
 		}
-		if err := answered(e, "again"); !errors.Is(err, store.ErrConflict) {
+		if err := answered(e, "again"); !errors.Is(err, store.ErrTakenOver) {
 			t.Errorf("a second answer: %v", err)
 		}
 		if err := answered(store.Execution{}, "without a key"); err != nil {
@@ -206,7 +208,7 @@ func TestTheFirstAnswerStays(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, second := range []store.Execution{e, late} {
-			if err := keep(db, second, "second"); !errors.Is(err, store.ErrConflict) {
+			if err := keep(db, second, "second"); !errors.Is(err, store.ErrTakenOver) {
 				t.Errorf("run %d: %v", second.Run, err)
 			}
 			if answer, err := db.StoredAnswer(t.Context(), second); string(answer) != "first" || err != nil {
