@@ -3,6 +3,7 @@ package api_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -147,6 +148,31 @@ func (s *fixture) interrupted(text string) *atomic.Pointer[func() error] {
 		return nil
 	})
 	return &place
+}
+
+// TestTokenWhileThePaymentEnds ends a payment directly before the service stores a new token for
+// it. The client gets the same error as for a payment that ended before.
+func TestTokenWhileThePaymentEnds(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, url string) {
+		s := newFixtureWith(t, url, url, true)
+		path := fmt.Sprintf("/payments/%d", s.created(t, "home"))
+		cancel := s.request(t, ask{method: "POST", path: path, token: "cancel", body: cancellation})
+		a := ask{method: "POST", path: path + "/scopedtoken", token: "admin", body: `{"scope":"payments:validate"}`}
+		s.request(t, a) // makes the token of the call
+		before := s.counts()
+		s.interrupted("INSERT INTO token").Store(new(func() error {
+			response, err := s.client.Do(cancel)
+			if err == nil {
+				err = response.Body.Close()
+			}
+			return err
+		}))
+		s.do(t, a).says(t, 409, "conflict", "The payment is rejected; a token for it can no longer be used.")
+		if made := s.counts().rows["token"] - before.rows["token"]; made != 0 {
+			t.Errorf("%d tokens were made", made)
+		}
+		s.do(t, a).says(t, 409, "conflict", "The payment is rejected; a token for it can no longer be used.")
+	})
 }
 
 // After a lost response, the response to the repetition is signed too.

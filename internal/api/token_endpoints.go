@@ -1,11 +1,14 @@
 package api
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"net/http"
 
 	"passerelle"
 	"passerelle/internal/httpapi"
+	"passerelle/internal/store"
 )
 
 func (s *Service) tokenRoutes() []httpapi.Route {
@@ -67,14 +70,13 @@ func (s *Service) paymentToken(ctx context.Context, c *httpapi.Caller, in paymen
 	if err != nil {
 		return paymentTokenOutput{}, err
 	}
-	p, err := s.reach(ctx, c, in.ID, false)
-	if err != nil {
+	if err := s.checkOpen(ctx, c, in.ID); err != nil {
 		return paymentTokenOutput{}, err
 	}
-	if p.State.Final() {
-		return paymentTokenOutput{}, passerelle.Conflicting("The payment is %s; a token for it can no longer be used.", p.State)
-	}
 	grant, err := s.Access.IssuePayment(ctx, c.Principal, in.ID, scopes)
+	if errors.Is(err, store.ErrNoClient) {
+		err = cmp.Or(s.checkOpen(ctx, c, in.ID), err) // the payment may have ended in the meantime
+	}
 	if err != nil {
 		return paymentTokenOutput{}, err
 	}
@@ -82,4 +84,13 @@ func (s *Service) paymentToken(ctx context.Context, c *httpapi.Caller, in paymen
 		Token: grant.Text, Scope: grant.Scopes.String(), IDPayment: int64(in.ID),
 		ExpiresIn: int64(grant.Expires.Sub(grant.Token.Created).Seconds()),
 	}, nil
+}
+
+// checkOpen fails when the caller may not reach the payment, or when the payment has ended.
+func (s *Service) checkOpen(ctx context.Context, c *httpapi.Caller, id passerelle.PaymentID) error {
+	p, err := s.reach(ctx, c, id, false)
+	if err == nil && p.State.Final() {
+		err = passerelle.Conflicting("The payment is %s; a token for it can no longer be used.", p.State)
+	}
+	return err
 }

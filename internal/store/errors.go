@@ -31,8 +31,8 @@ var (
 	ErrClosed = database.ErrClosed
 	// ErrInUse reports that another server already uses the database.
 	ErrInUse = database.ErrInUse
-	// ErrNoClient reports that the client of a new token does not exist or is deleted. Clients get
-	// the same error as for a token of a deleted client.
+	// ErrNoClient reports that the client of a new token does not exist or is deleted, or that the
+	// payment of the token has ended. Clients get the same error as for a token of a deleted client.
 	ErrNoClient error = &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Message: "The application no longer exists."}
 	// ErrManyLines reports that the payments of a page have more instructions together than
 	// maxPageLines. Clients get this error as it is.

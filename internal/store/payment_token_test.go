@@ -10,10 +10,11 @@ import (
 )
 
 // TestTokensEndWithTheirPayment ends a payment and makes a token for it, in both orders, one after
-// the other and at the same time. The token must never outlive the payment by more than an hour.
+// the other and at the same time. The token must never outlive the payment by more than an hour. A
+// token for a payment that has ended is not made.
 func TestTokensEndWithTheirPayment(t *testing.T) {
-	inTurn := func(s fixture, first, second func(*store.Tx) error) { s.write(first); s.write(second) }
-	for name, run := range map[string]func(s fixture, first, second func(*store.Tx) error){"in turn": inTurn, "at once": overlapping} {
+	inTurn := func(s fixture, first, second func(*store.Tx) error) error { s.write(first); return s.try(second) }
+	for name, run := range map[string]func(s fixture, first, second func(*store.Tx) error) error{"in turn": inTurn, "at once": overlapping} {
 		for _, endFirst := range []bool{true, false} {
 			t.Run(name+map[bool]string{true: ", payment first", false: ", token first"}[endFirst], func(t *testing.T) {
 				onEachDatabase(t, func(t *testing.T, s fixture) {
@@ -35,9 +36,13 @@ func TestTokensEndWithTheirPayment(t *testing.T) {
 						return nil
 					}
 					if endFirst {
-						run(s, end, makeToken)
-					} else {
-						run(s, makeToken, end)
+						wantError(t, run(s, end, makeToken), store.ErrNoClient)
+						_, err := s.db.TokenByHash(t.Context(), s.domain, token.Hash)
+						wantError(t, err, store.ErrNotFound)
+						return
+					}
+					if err := run(s, makeToken, end); err != nil {
+						t.Fatal(err)
 					}
 					stored, err := s.db.TokenByHash(t.Context(), s.domain, token.Hash)
 					if err != nil {
@@ -52,9 +57,9 @@ func TestTokensEndWithTheirPayment(t *testing.T) {
 	}
 }
 
-// overlapping writes two units. On PostgreSQL, the second unit begins before the first one commits.
-// SQLite executes one unit after the other.
-func overlapping(s fixture, first, second func(*store.Tx) error) {
+// overlapping writes two units, and returns the error of the second one. On PostgreSQL, the second
+// unit begins before the first one commits. SQLite executes one unit after the other.
+func overlapping(s fixture, first, second func(*store.Tx) error) error {
 	ended := make(chan error, 1)
 	s.write(func(tx *store.Tx) error {
 		if err := first(tx); err != nil {
@@ -66,9 +71,7 @@ func overlapping(s fixture, first, second func(*store.Tx) error) {
 		}, `SELECT 1`)
 		return nil
 	})
-	if err := <-ended; err != nil {
-		s.t.Error(err)
-	}
+	return <-ended
 }
 
 // awaitLock returns when a unit waits for a lock, or when the unit that reports to `ended` has

@@ -89,34 +89,28 @@ func (r *Reader) Tokens(ctx context.Context, f TokenFilter, w Window) ([]Token, 
 // payment ends. The payer can then still open the page after the redirect.
 const paymentTokenGrace = time.Hour
 
-// tokenExpires is the time at which a new token expires. A token for a payment that has ended
-// expires like the earlier tokens of the payment. The payment cannot end while the unit runs. When
-// it ends later, EndPaymentTokens finds the token.
-const tokenExpires = `CASE WHEN CAST($11 AS BIGINT) > {now} + $12
-	AND (SELECT p.state FROM payment p WHERE +p.domain_id = $2 AND p.id = $8 {for share}) NOT IN ('created', 'validating', 'pending')
-	THEN {now} + $12 ELSE CAST($11 AS BIGINT) END`
-
 // CreateToken stores a token and sets its id. Write fails with ErrNoClient when the token's client
-// does not exist or is deleted. The client cannot be deleted while the unit runs. A later deletion
-// therefore also revokes the token. A token for a payment that has ended expires after an hour at
-// most.
+// does not exist or is deleted, or when the token's payment has ended. Neither can happen while the
+// unit runs. A later deletion of the client therefore also revokes the token, and EndPaymentTokens
+// finds the token of a payment that ends later.
 func (tx *Tx) CreateToken(t *Token) error {
 	id, err := tx.unit.NewID("token")
 	if err != nil {
 		return err
 	}
 	t.ID = id
-	values := []any{
-		id, int64(t.Domain), database.OptionalID(t.Client), t.Kind, t.Hash, t.Scopes, database.OptionalID(t.User), database.OptionalID(t.Payment), t.Single,
-		database.Micros(t.Created), database.OptionalMicros(t.Expires), paymentTokenGrace.Microseconds(),
+	const (
+		into = `INSERT INTO token (id, domain_id, client_id, kind, hash, scopes, user_id, payment_id, single, created, expires)
+		SELECT CAST($1 AS BIGINT), CAST($2 AS BIGINT), CAST($3 AS BIGINT), CAST($4 AS TEXT), CAST($5 AS {bytes}), CAST($6 AS TEXT), CAST($7 AS BIGINT),
+			CAST($8 AS BIGINT), CAST($9 AS BOOLEAN), CAST($10 AS BIGINT), CAST($11 AS BIGINT) `
+		open = `COALESCE((SELECT p.state FROM payment p WHERE +p.domain_id = $2 AND p.id = $8 {for share}), 'created') IN ('created', 'validating', 'pending')`
+	)
+	from := `WHERE ` + open
+	if t.Client != 0 {
+		from = `FROM client WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL AND ` + open + ` {for share}`
 	}
-	const into = `INSERT INTO token (id, domain_id, client_id, kind, hash, scopes, user_id, payment_id, single, created, expires) `
-	if t.Client == 0 {
-		tx.unit.ExecOne(ErrConflict, into+`VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, `+tokenExpires+`)`, values...)
-		return nil
-	}
-	tx.unit.ExecOne(ErrNoClient, into+`SELECT CAST($1 AS BIGINT), domain_id, id, CAST($4 AS TEXT), CAST($5 AS {bytes}), CAST($6 AS TEXT), CAST($7 AS BIGINT),
-		CAST($8 AS BIGINT), CAST($9 AS BOOLEAN), CAST($10 AS BIGINT), `+tokenExpires+` FROM client WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL {for share}`, values...)
+	tx.unit.ExecOne(ErrNoClient, into+from, id, int64(t.Domain), database.OptionalID(t.Client), t.Kind, t.Hash, t.Scopes, database.OptionalID(t.User),
+		database.OptionalID(t.Payment), t.Single, database.Micros(t.Created), database.OptionalMicros(t.Expires))
 	return nil
 }
 
