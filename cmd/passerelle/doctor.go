@@ -199,8 +199,8 @@ func consents(c *console, db *store.DB) (finding, bool) {
 	return seen("consents", err, ""), err != nil
 }
 
-// unusable reports stored settings that their keys do not allow. The service uses the defaults of
-// these keys. It returns false when there is nothing to report.
+// unusable reports stored settings that do not count. The service uses the defaults of these keys,
+// and only the valid words of lists. It returns false when there is nothing to report.
 func unusable(c *console, db *store.DB) (finding, bool) {
 	domains, err := db.Domains(c.ctx)
 	all := []error{err}
@@ -208,7 +208,7 @@ func unusable(c *console, db *store.DB) (finding, bool) {
 		values, err := settings.Load(c.ctx, &db.Reader, domain.ID)
 		all = append(all, err)
 		for _, invalid := range values.Invalid() {
-			all = append(all, fmt.Errorf("%s: %w; the default counts instead", domain.Name, invalid))
+			all = append(all, fmt.Errorf("%s: %w; the default counts instead, or the valid words of a list", domain.Name, invalid))
 		}
 	}
 	err = errors.Join(all...)

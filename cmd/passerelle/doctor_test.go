@@ -35,7 +35,8 @@ func TestDoctorFindsStoredFaults(t *testing.T) {
 				tx.Unit().Exec(`INSERT INTO webhook (id, domain_id, event, url, created) VALUES ($1, $2, 'PAYMENT_STATE_UPDATED', $3, 0)`, i+1, bank.ID, "https://"+host+"/hook")
 			}
 			tx.SetSetting(bank.ID, "autosync.enabled", "true", "command", bank.Created)
-			tx.SetSetting(bank.ID, "autosync.frequency", ".5", "command", bank.Created)
+			tx.SetSetting(bank.ID, "autosync.frequency", "often", "command", bank.Created)
+			tx.SetSetting(bank.ID, "webhooks.alerts_frequency", "007", "command", bank.Created)
 			tx.SetSetting(bank.ID, "webhooks.timeout_seconds", "20", "command", bank.Created)
 			return nil
 		})
@@ -48,7 +49,7 @@ func TestDoctorFindsStoredFaults(t *testing.T) {
 		}
 		for _, want := range []string{
 			fmt.Sprintf("webhook %d: its host has an address or port that is not allowed", store.MaxWebhooks+1),
-			`bank: the stored value of autosync.enabled must be "0" or "1"; the default counts instead`,
+			`bank: the stored value of autosync.enabled must be "0" or "1"; the default counts instead, or the valid words of a list`,
 			"bank: the stored value of autosync.frequency must be a number of days from 0.01 to 365, such as 1 or 0.5; the default counts instead",
 		} {
 			if strings.Count(out.String(), want) != 1 {

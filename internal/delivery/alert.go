@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -95,11 +94,8 @@ func (l mailContent) solved() bool {
 	return l.webhook.Alarmed && l.webhook.ConsecutiveFailures == 0 && l.outage.Waiting == 0
 }
 
-// recipients returns the present addresses of the domain's managers. It omits values that are
-// not addresses.
-func (l mailContent) recipients() []string {
-	return slices.DeleteFunc(l.values.List(settings.ManagerEmail), func(one string) bool { return !passerelle.IsEmail(one) })
-}
+// recipients returns the present addresses of the domain's managers.
+func (l mailContent) recipients() []string { return l.values.List(settings.ManagerEmail) }
 
 // notice returns one mail for each recipient. If a mail server refuses one recipient, the other
 // recipients still get their mails. Without recipients, the notice only ends the alarm.
@@ -179,16 +175,20 @@ func (l mailContent) write(text string) string {
 		"{success}", l.moment(l.webhook.LastSuccess), "{failed}", l.moment(l.webhook.LastFailure),
 		"{failures}", strconv.FormatInt(l.webhook.ConsecutiveFailures, 10), "{failure}", l.outage.Failure, "{waiting}", l.waiting(),
 		"{interval}", seconds(settings.FlushInterval), "{timeout}", seconds(settings.DeliveryTimeout),
-		"{days}", days(l.values.Text(settings.AlertsFrequency)), "{key}", settings.AlertsFrequency,
+		"{days}", days(l.values.Valid(settings.AlertsFrequency)), "{key}", settings.AlertsFrequency,
 	).Replace(text)
 }
 
 // days returns a number of days in words that can follow "every".
-func days(number string) string {
-	if number == "1" {
+func days(text string) string {
+	number, err := strconv.ParseFloat(text, 64)
+	if err == nil {
+		text = strconv.FormatFloat(number, 'f', -1, 64) // earlier versions stored forms such as "007"
+	}
+	if text == "1" {
 		return "day"
 	}
-	return number + " days"
+	return text + " days"
 }
 
 // quoted returns a text as one quoted argument of a shell command.

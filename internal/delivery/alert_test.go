@@ -52,3 +52,30 @@ func TestTheCommandOfAnAlertRecoversAll(t *testing.T) {
 		}
 	})
 }
+
+// TestAlertsWithStoredFaults alerts the managers of a domain with settings that no command stores
+// any more. The mail goes to the valid addresses, and names the days that count.
+func TestAlertsWithStoredFaults(t *testing.T) {
+	onEach(t, func(t *testing.T, r *fixture) {
+		for i, step := range []struct{ frequency, every string }{{"often", "day"}, {"01", "day"}, {"007", "7 days"}, {".5", "0.5 days"}} {
+			r.domain = r.newDomain(fmt.Sprint("bank", i), passerelle.Sandbox)
+			must(t, r.DB.Write(t.Context(), func(tx *store.Tx) error {
+				tx.SetSetting(r.domain.ID, settings.AlertsFrequency, step.frequency, "command", r.clock.Now())
+				tx.SetSetting(r.domain.ID, settings.ManagerEmail, "<ops>, ops@bank.example", "command", r.clock.Now())
+				return nil
+			}))
+			in := newInbox(t)
+			in.answers(always(http.StatusBadGateway))
+			r.webhook(in.url, "")
+			for id := range int64(12) {
+				r.emit(id+1, 1)
+			}
+			r.run(0, 10)
+			mails, err := r.DB.Mails(t.Context(), r.domain.ID, store.Window{Limit: 2})
+			must(t, err)
+			if len(mails) != 1 || mails[0].Recipient != "ops@bank.example" || !strings.Contains(mails[0].Text, "at most one every\n"+step.every+". The") {
+				t.Errorf("%s: %+v", step.frequency, mails)
+			}
+		}
+	})
+}

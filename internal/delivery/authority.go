@@ -59,7 +59,7 @@ func (s *leaseSession) authority(to store.Addressee, values settings.Values) (*a
 		return nil, errHeldUp
 	}
 	a.provider, a.limit = to.Provider, min(maxTokenTime, values.Seconds(settings.DeliveryTimeout)/2)
-	a.authorities = values.Text(settings.Authorities)
+	a.authorities = values.Valid(settings.Authorities)
 	a.client, err = s.d.process.trusts.client(s.d.Client, a.authorities)
 	return a, err
 }

@@ -394,7 +394,8 @@ func TestPartsAreWritten(t *testing.T) {
 }
 
 // TestAuthoritiesOfADomain checks that a domain trusts a receiver's certificate authority only
-// while the domain's setting contains this authority.
+// while the domain's setting contains this authority. A stored setting that is invalid counts as
+// empty.
 func TestAuthoritiesOfADomain(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		server := httptest.NewUnstartedServer(http.HandlerFunc(ok))
@@ -410,8 +411,11 @@ func TestAuthoritiesOfADomain(t *testing.T) {
 		for version, step := range []struct {
 			authorities string
 			delivered   int
-		}{{"", 0}, {authority, 2}, {authority, 1}, {"", 0}} {
-			must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.Authorities: step.authorities}, r.clock.Now()))
+		}{{"", 0}, {authority, 2}, {authority, 1}, {authority + "x", 0}, {authority, 2}, {"", 0}} {
+			must(t, r.DB.Write(t.Context(), func(tx *store.Tx) error {
+				tx.SetSetting(r.domain.ID, settings.Authorities, step.authorities, "command", r.clock.Now())
+				return nil
+			}))
 			r.emit(1, int64(version))
 			r.clock.advance(time.Minute)
 			r.run(step.delivered, 1-min(step.delivered, 1))

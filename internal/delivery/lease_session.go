@@ -328,7 +328,7 @@ func (s *leaseSession) load(ctx context.Context) (target, error) {
 	if err != nil {
 		return target{}, err
 	}
-	client, err := s.d.process.trusts.client(s.d.Client, values.Text(settings.Authorities))
+	client, err := s.d.process.trusts.client(s.d.Client, values.Valid(settings.Authorities))
 	if err != nil {
 		return target{}, err
 	}

@@ -123,7 +123,7 @@ type Creation struct {
 // the same transaction. It fails with an Invalid error that names the field when the draft breaks a
 // rule.
 func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creation, acts ...store.Audit) (*payment.Payment, error) {
-	policy := payment.Policy{MaxAmount: wish.Settings.Text(settings.MaxAmount), Periodic: wish.Settings.On(settings.PeriodicEnabled), MaxLabel: i.maxLabel(wish.Draft.Connector), Strict: wish.Strict}
+	policy := payment.Policy{MaxAmount: wish.Settings.Valid(settings.MaxAmount), Periodic: wish.Settings.On(settings.PeriodicEnabled), MaxLabel: i.maxLabel(wish.Draft.Connector), Strict: wish.Strict}
 	p, first, err := payment.New(wish.Draft, policy, i.Random, i.now(d))
 	if err != nil {
 		return nil, err

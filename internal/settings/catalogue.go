@@ -82,13 +82,13 @@ var catalogue = append([]Key{
 	{Name: AddressRate, Default: "6000", Help: "Requests and hosted pages per minute that each process accepts from one address, or from one /64 network in IPv6; 0 for no limit.", check: whole(0, 1000000)},
 	{Name: FormRate, Default: "600", Help: "Forms per minute that each process accepts on the pages about connections from one address, or from one /64 network in IPv6; 0 for no limit.", check: whole(0, 1000000)},
 	{Name: AutosyncEnabled, Default: "1", Help: "Whether connections are synchronised in the background.", check: boolean},
-	{Name: AutosyncFrequency, Default: "1", Help: "Days between two synchronisations of a connection; 0.5 is twice a day.", check: days},
+	{Name: AutosyncFrequency, Default: "1", Help: "Days between two synchronisations of a connection; 0.5 is twice a day.", check: days, reads: areDays},
 	{Name: RetryWrongpass, Default: "1", Help: "Whether established connections are retried after their institution refused the credentials.", check: boolean},
 	{Name: ConnectionExpire, Default: "120", Help: "Minutes after which a connection that was never established is removed.", check: whole(1, 525600)},
 	{Name: QuestionsCode, Default: "202", Help: "HTTP status of responses whose connection needs the user, from 200 to 299 except 204, 205 and 206, for programs that expect a status other than 202.", check: statusWithBody},
 	{Name: OwnerCertificate, Default: "1", Help: "Whether certificates of account ownership are available, and CONNECTION_CERTIFICATE_AVAILABLE is sent.", check: boolean},
 	{Name: Favourites, Default: "", Help: "UUIDs of connectors, separated by commas, that hosted pages list before others, in this order; empty for none.", check: uuids},
-	{Name: MaxAmount, Default: "0", Help: "Maximum total of a payment, in units of its currency; 0 for no limit.", check: amount},
+	{Name: MaxAmount, Default: "0", Help: "Maximum total of a payment, in units of its currency; 0 for no limit.", check: amount, reads: isAmount},
 	{Name: PeriodicEnabled, Default: "0", Help: "Whether periodic payments may be created.", check: boolean},
 	{Name: PlainFields, Default: "0", Help: "Whether payment fields may be sent unencrypted in a live domain.", check: boolean},
 	{Name: AutoConfirmation, Default: "1", Help: "Whether banks execute payments without waiting for the client's confirmation.", check: boolean},
@@ -101,7 +101,7 @@ var catalogue = append([]Key{
 	{Name: Compression, Aliases: []string{"webhooks.compressions.enabled"}, Default: "0", Help: "Whether webhook bodies are compressed with gzip.", check: boolean},
 	{Name: Authorities, Default: "", Help: "Certificates, in PEM, of additional authorities to trust for webhook receivers and token endpoints, besides those of the system.", max: maxCertificates, check: certificates},
 	{Name: CFONB, Default: "0", Help: "Whether ACCOUNT_FOUND, CONNECTION_SYNCED and USER_SYNCED contain CFONB 120 statements instead of JSON.", check: boolean},
-	{Name: AlertsFrequency, Default: "1", Help: "Minimum number of days between two alert mails about one webhook; 0.5 is twice a day.", check: days},
+	{Name: AlertsFrequency, Default: "1", Help: "Minimum number of days between two alert mails about one webhook; 0.5 is twice a day.", check: days, reads: areDays},
 	{Name: RetentionDays, Default: "90", Help: "Days that events and records of their deliveries are kept, from 1 to 3650; undelivered payloads are kept longer.", check: whole(1, 3650)},
 	{Name: ManagerEmail, Aliases: []string{"biapi.manager.email"}, Default: "", Help: "Addresses, separated by commas, that get alert mails about webhooks; empty for none.", check: addresses},
 }, unused()...)
@@ -198,11 +198,16 @@ func statusWithBody(value string) string {
 
 // days accepts decimals from 0.01 to 365, in a form that is also a JSON number.
 func days(value string) string {
-	n, err := strconv.ParseFloat(value, 64)
-	if err != nil || !passerelle.IsDecimal(value) || n < 0.01 || n > 365 {
+	if !passerelle.IsDecimal(value) || !areDays(value) {
 		return "a number of days from 0.01 to 365, such as 1 or 0.5"
 	}
 	return ""
+}
+
+// areDays accepts the same numbers as days, in any form. Earlier versions stored ".5" and "007".
+func areDays(value string) bool {
+	n, err := strconv.ParseFloat(value, 64)
+	return err == nil && n >= 0.01 && n <= 365
 }
 
 func amount(value string) string {
@@ -211,6 +216,11 @@ func amount(value string) string {
 		return "a whole amount, or 0 for none"
 	}
 	return ""
+}
+
+// isAmount also accepts an amount with decimals, because the default would be no limit at all.
+func isAmount(value string) bool {
+	return passerelle.IsDecimal(value) && !strings.HasPrefix(value, "-")
 }
 
 func zone(value string) string {

@@ -2,11 +2,12 @@
 // default and help, and reads typed values.
 //
 // The package decides which keys exist, and owns their names and values. It refuses to write
-// invalid values. A stored value that is invalid all the same, for example because an earlier version
-// allowed it, counts as the default for typed readers, and the command doctor reports it. The package
-// records every change, with the person or
-// program that made it. It does not own the flags of the program. It keeps no values in memory
-// after a request, so the next request sees values that another process has changed.
+// invalid values. For all readers except Text, Flat and Configured, an invalid stored value counts
+// as the default, and an invalid word of a list does not count. The command doctor reports such
+// values. Numbers in a form that only earlier versions wrote, such as ".5", still count. The
+// package records every change, with the person or program that made it. It does not own the flags
+// of the program. It keeps no values in memory after a request, so the next request sees values
+// that another process has changed.
 //
 // The package fails with an Invalid *passerelle.Error for an unknown key or an invalid value. It
 // fails with the store's error when the database does not respond.
@@ -39,6 +40,8 @@ type Key struct {
 	Unused bool
 	max    int                       // the largest number of characters; zero means maxSettingLength
 	check  func(value string) string // returns a description of the allowed values, or "" for an allowed value
+	// reads reports whether a stored value counts although check refuses it. It is nil for most keys.
+	reads func(value string) bool
 }
 
 // Keys returns the catalogue, ordered by name.
@@ -294,18 +297,31 @@ func (v Values) Flat(search string) map[string]string {
 // Valid does the same as Text, but returns the default instead of an invalid value.
 func (v Values) Valid(name string) string {
 	value := v.Text(name)
-	if key, known := Find(name); known && key.check(value) != "" {
+	if key, known := Find(name); known && key.wrong(value) != "" {
 		return key.Default
 	}
 	return value
 }
 
-// Invalid returns an error for each stored value that its key does not allow, ordered by name.
+// wrong returns a description of the allowed values for a stored value that does not count.
+func (k Key) wrong(value string) string {
+	right := k.check(value)
+	if right != "" && k.reads != nil && k.reads(value) {
+		return ""
+	}
+	return right
+}
+
+// Invalid returns an error for each stored value that does not count, ordered by name.
 func (v Values) Invalid() []error {
 	var all []error
 	for _, name := range slices.Sorted(maps.Keys(v)) {
-		if key, known := Find(name); known && key.check(v[name]) != "" {
-			all = append(all, fmt.Errorf("the stored value of %s must be %s", name, key.check(v[name])))
+		key, known := Find(name)
+		if !known {
+			continue
+		}
+		if right := key.wrong(v[name]); right != "" {
+			all = append(all, fmt.Errorf("the stored value of %s must be %s", name, right))
 		}
 	}
 	return all
@@ -346,7 +362,7 @@ func (v Values) Location() *time.Location {
 	if known, read := zones.Load(name); read {
 		return known.(*time.Location) //nolint:errcheck // the map stores nothing else
 	}
-	location, err := time.LoadLocation(name)
+	location, err := time.LoadLocation(v.Valid(Timezone))
 	if err != nil {
 		return time.UTC
 	}
@@ -354,8 +370,11 @@ func (v Values) Location() *time.Location {
 	return location
 }
 
-// List returns the words in the value of a key. Commas separate the words.
-func (v Values) List(name string) []string { return words(v.Text(name)) }
+// List returns the valid words in the value of a key. Commas separate the words.
+func (v Values) List(name string) []string {
+	key, known := Find(name)
+	return slices.DeleteFunc(words(v.Text(name)), func(one string) bool { return known && key.check(one) != "" })
+}
 
 func words(value string) []string {
 	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })

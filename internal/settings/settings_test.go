@@ -191,13 +191,14 @@ func TestDefaults(t *testing.T) {
 func TestValuesThatSlippedIn(t *testing.T) {
 	v := settings.Values{
 		settings.Timezone: "Nowhere", settings.DeliveryTimeout: "soon", settings.PeriodicEnabled: "yes", settings.AlertsFrequency: "often",
-		settings.AutosyncEnabled: "true", settings.AutosyncFrequency: ".5", settings.QuestionsCode: "204", settings.BlockSeconds: "0", settings.RateEnabled: "no",
+		settings.AutosyncEnabled: "true", settings.AutosyncFrequency: "366", settings.QuestionsCode: "204", settings.BlockSeconds: "0", settings.RateEnabled: "no",
+		settings.MaxAmount: "-5", settings.Authorities: authority(t, true) + "x",
 	}
 	if v.Days(settings.AlertsFrequency) != 24*time.Hour || v.Days(settings.AutosyncFrequency) != 24*time.Hour {
 		t.Errorf("%v and %v", v.Days(settings.AlertsFrequency), v.Days(settings.AutosyncFrequency))
 	}
-	if v := (settings.Values{settings.AlertsFrequency: "0.5"}); v.Days(settings.AlertsFrequency) != 12*time.Hour || v.Invalid() != nil {
-		t.Errorf("half a day is %v, invalid %v", v.Days(settings.AlertsFrequency), v.Invalid())
+	if v.Valid(settings.MaxAmount) != "0" || v.Valid(settings.Authorities) != "" {
+		t.Errorf("%s, %q", v.Valid(settings.MaxAmount), v.Valid(settings.Authorities))
 	}
 	if v.Location() != time.UTC || v.Seconds(settings.DeliveryTimeout) != 10*time.Second || v.Int(settings.QuestionsCode) != 202 || v.Int(settings.BlockSeconds) != 60 {
 		t.Errorf("%v, %v, %v, %v", v.Location(), v.Seconds(settings.DeliveryTimeout), v.Int(settings.QuestionsCode), v.Int(settings.BlockSeconds))
@@ -213,6 +214,50 @@ func TestValuesThatSlippedIn(t *testing.T) {
 		if !strings.HasPrefix(invalid[i].Error(), "the stored value of "+name+" must be ") {
 			t.Errorf("%s: %v", name, invalid[i])
 		}
+	}
+}
+
+// TestValuesOfEarlierVersions checks that values which earlier versions stored still count, although
+// Check refuses most of them now. A limit must not disappear because it has decimals.
+func TestValuesOfEarlierVersions(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"0.5": 12 * time.Hour, ".5": 12 * time.Hour, "1.": 24 * time.Hour, "01": 24 * time.Hour, "007": 168 * time.Hour, "0365": 365 * 24 * time.Hour,
+	} {
+		v := settings.Values{settings.AlertsFrequency: text, settings.AutosyncFrequency: text}
+		if v.Days(settings.AlertsFrequency) != want || v.Days(settings.AutosyncFrequency) != want || v.Invalid() != nil {
+			t.Errorf("%q counts as %v and %v, invalid %v", text, v.Days(settings.AlertsFrequency), v.Days(settings.AutosyncFrequency), v.Invalid())
+		}
+	}
+	for _, text := range []string{"", "0", "-1", "366", "daily", "NaN", "Inf"} {
+		v := settings.Values{settings.AlertsFrequency: text}
+		if v.Days(settings.AlertsFrequency) != 24*time.Hour || len(v.Invalid()) != 1 {
+			t.Errorf("%q counts as %v, invalid %v", text, v.Days(settings.AlertsFrequency), v.Invalid())
+		}
+	}
+	if v := (settings.Values{settings.MaxAmount: "1000.50"}); v.Valid(settings.MaxAmount) != "1000.50" || v.Invalid() != nil {
+		t.Errorf("the limit is %s, invalid %v", v.Valid(settings.MaxAmount), v.Invalid())
+	}
+}
+
+// TestWordsThatSlippedIn checks that an invalid word of a stored list does not count, and that the
+// other words do.
+func TestWordsThatSlippedIn(t *testing.T) {
+	for name, test := range map[string]struct {
+		stored string
+		want   []string
+	}{
+		settings.AllowedOrigins:   {"*, https://a.example, https://*.b.example", []string{"https://a.example"}},
+		settings.ManagerEmail:     {"ops@bank.example, <ops>", []string{"ops@bank.example"}},
+		settings.Favourites:       {"40, 338178e6-3d01-564f-9a7b-52ca442459bf", []string{"338178e6-3d01-564f-9a7b-52ca442459bf"}},
+		settings.SignatureAliases: {"B:I, OLD", []string{"OLD"}},
+	} {
+		v := settings.Values{name: test.stored}
+		if got := v.List(name); !slices.Equal(got, test.want) || len(v.Invalid()) != 1 {
+			t.Errorf("%s: the words are %q, invalid %v", name, got, v.Invalid())
+		}
+	}
+	if v := (settings.Values{settings.Timezone: "Local"}); v.Location() != time.UTC || len(v.Invalid()) != 1 {
+		t.Errorf("the zone is %v, invalid %v", v.Location(), v.Invalid())
 	}
 }
 
