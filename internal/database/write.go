@@ -252,7 +252,7 @@ func (u *Unit) OnlyAdds() bool {
 }
 
 func (s *statement) adds() bool {
-	certain := s.mismatch == nil || strings.Contains(s.sql, "VALUES (") || strings.Contains(s.sql, "{for share}")
+	certain := s.mismatch == nil || s.isCertain() || strings.Contains(s.sql, "{for share}")
 	return certain && strings.HasPrefix(s.sql, "INSERT INTO ") && !strings.Contains(s.sql, "DO UPDATE")
 }
 

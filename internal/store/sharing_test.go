@@ -33,7 +33,8 @@ func TestUnitsOfSharedTransactions(t *testing.T) {
 			"a category": {func(tx *store.Tx) error {
 				return bankstore.In(tx).CreateCategory(s.domain, &passerelle.Category{}, 1, store.ErrConflict)
 			}, false},
-			"a change": {func(tx *store.Tx) error { operatorstore.In(tx).DisableOperator(1, &now); return nil }, false},
+			"what a form creates": {func(tx *store.Tx) error { return tx.Executed(store.FormExecution(s.domain, "k"), 1) }, false},
+			"a change":            {func(tx *store.Tx) error { operatorstore.In(tx).DisableOperator(1, &now); return nil }, false},
 		} {
 			var got bool
 			stop := errors.New("stop")
