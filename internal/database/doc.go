@@ -15,9 +15,9 @@
 // executes all of the statements. No statement can use the result of another statement. A condition
 // is therefore part of a statement, such as a WHERE on the version or the state. When a statement
 // must change one row and does not, the unit is undone. If Write returns nil, the unit is durable,
-// and the unit's functions have read the rows that its statements returned. After ErrUnknown, or an
-// error of a function of [Unit.Returning], the unit may have been written. After ErrUnread, it was
-// written. After any other error, nothing was written.
+// and the unit's functions have read the rows that its statements returned. After ErrUnknown, the
+// unit may have been written. After ErrUnread, it was written, but the rows of [Unit.Returning] were
+// lost or could not be read. After any other error, nothing was written.
 //
 // On SQLite, one goroutine executes waiting units together in one transaction, with one fsync and
 // without savepoints. When a unit fails, the goroutine executes these units again, with a savepoint

@@ -42,8 +42,8 @@ type Config struct {
 	Matched func(ctx context.Context, pattern string)
 	// Now returns the real time.
 	Now func() time.Time
-	// Unserved returns the message for an unknown path in a family of calls that the service does
-	// not have. It returns an empty text for other paths. Unserved may be nil.
+	// Unserved returns the message for the root, and for an unknown path in a family of calls that
+	// the service does not have. It returns an empty text for other paths. Unserved may be nil.
 	Unserved func(segments []string) string
 	// Answers stores the responses that repetitions with the same Idempotency-Key receive.
 	Answers *store.DB

@@ -43,8 +43,8 @@ type Attempt struct {
 	By     payment.Actor
 	// Abandoned is the time at which the payer first refused the psuValidation since the last
 	// agreement. It is zero without such a refusal. An answer to decoupled is no agreement, because
-	// pages and clients also send it without the payer. An agreement that the bank certainly did not
-	// receive does not count either, because the caller learns that it failed.
+	// pages and clients also send it without the payer. An agreement that certainly had no effect at
+	// the bank does not count either, because the caller learns that it failed.
 	Abandoned time.Time
 	// Trace is the trace in which the order was sent, as [tracing.Parent] returns it. Trace is
 	// empty if the order was sent without a trace.
@@ -313,8 +313,8 @@ func (tx *Tx) AnswerAttempt(a Attempt) {
 		int64(a.Domain), a.ID, a.Inquiries)
 }
 
-// CloseUnsent does the same as AnswerAttempt for an attempt that the bank did not receive. An
-// agreement that was not sent counts no longer.
+// CloseUnsent does the same as AnswerAttempt for an attempt that had no effect at the bank, see
+// connector.ErrNotSent. An agreement in such an attempt counts no longer.
 func (tx *Tx) CloseUnsent(a Attempt) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE attempt SET state = 'answered', unsent = TRUE WHERE +domain_id = $1 AND id = $2 AND asked = $3 AND state <> 'answered'`,
 		int64(a.Domain), a.ID, a.Inquiries)
