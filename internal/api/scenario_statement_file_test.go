@@ -213,39 +213,48 @@ func (f *interruptedFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Another import stores the same statement in another format, after the first import has checked its
-// file and before it stores anything. The first import must be refused, as if it began later.
+// Another import stores a statement in another format, after the first import has checked its file
+// and before it stores anything. The first import must be refused, as if it began later. This also
+// applies to files of different accounts.
 func TestFormatsAtOnce(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
-		connection := s.fileConnection(t)
-		who := s.domainOf("")
-		var stored struct {
-			User passerelle.UserID `json:"id_user"`
+		for name, mt := range map[string]string{"same account": mtFile, "another account": strings.Replace(mtFile, "FR7630006000011234567890189", "FR1420041010050500013M02606", 1)} {
+			t.Run(name, func(t *testing.T) { s.formatsAtOnce(t, mt) })
 		}
-		s.do(t, ask{method: http.MethodGet, path: fmt.Sprintf("/users/me/connections/%d", connection), token: "user"}).decode(t, &stored)
-		camt := camtFile("2026-10-31", "100.00", "2026-11-05", "110.00", "2026-11-02 10.00 Rent")
-		file := &interruptedFile{ReadSeeker: strings.NewReader(mtFile)}
-		use := &imports.Imports{DB: s.DB, Aggregation: s.Aggregation}
-		mt := imports.File{User: stored.User, Connection: passerelle.ConnectionID(connection), Content: file}
-		_, err := use.Check(t.Context(), who.domain, mt)
-		must(t, err)
-
-		var before record
-		file.nth, file.ends, file.then = file.ends, 0, func() {
-			s.handOver(t, connection, "", camt).says(t, 200, "", "")
-			before = s.record()
-		}
-		_, err = use.Import(t.Context(), who.domain, mt)
-		var refused *passerelle.Error
-		if !errors.As(err, &refused) || refused.Kind != passerelle.Conflict || !strings.Contains(refused.Message, "camt053") {
-			t.Errorf("the other format: %v", err)
-		}
-		s.untouched(t, before)
-		if diff := cmp.Diff([]string{"2026-11-02 10.00 Rent"}, s.listedTransactions(t, connection)); diff != "" {
-			t.Error(diff)
-		}
-		s.handOver(t, connection, "", camt).says(t, 200, "", "")
 	})
+}
+
+func (s *fixture) formatsAtOnce(t *testing.T, mt string) {
+	t.Helper()
+	connection := s.fileConnection(t)
+	who := s.domainOf("")
+	var stored struct {
+		User passerelle.UserID `json:"id_user"`
+	}
+	s.do(t, ask{method: http.MethodGet, path: fmt.Sprintf("/users/me/connections/%d", connection), token: "user"}).decode(t, &stored)
+	camt := camtFile("2026-10-31", "100.00", "2026-11-05", "110.00", "2026-11-02 10.00 Rent")
+	content := &interruptedFile{ReadSeeker: strings.NewReader(mt)}
+	use := &imports.Imports{DB: s.DB, Aggregation: s.Aggregation}
+	file := imports.File{User: stored.User, Connection: passerelle.ConnectionID(connection), Content: content}
+	_, err := use.Check(t.Context(), who.domain, file)
+	must(t, err)
+
+	var before record
+	content.nth, content.ends, content.then = content.ends, 0, func() {
+		s.handOver(t, connection, "", camt).says(t, 200, "", "")
+		before = s.record()
+	}
+	_, err = use.Import(t.Context(), who.domain, file)
+	var refused *passerelle.Error
+	if !errors.As(err, &refused) || refused.Kind != passerelle.Conflict || !strings.Contains(refused.Message, "camt053") {
+		t.Errorf("the other format: %v", err)
+	}
+	s.untouched(t, before)
+	if diff := cmp.Diff([]string{"2026-11-02 10.00 Rent"}, s.listedTransactions(t, connection)); diff != "" {
+		t.Error(diff)
+	}
+	s.handOver(t, connection, "", mt).says(t, 409, "conflict", "camt053")
+	s.handOver(t, connection, "", camt).says(t, 200, "", "")
 }
 
 // Responses report a gap between the balances of two files until another file fills it.

@@ -59,40 +59,29 @@ func (b brought) add(other brought) {
 	}
 }
 
-// Accounts loads the stored accounts. It refuses an account whose stored data comes from a file of
-// another format. Banks write different texts in each format, so an import would store every
-// transaction a second time.
+// Accounts loads the stored accounts, and refuses a file of another format.
 func (c *comparison) Accounts(all []passerelle.AccountDetails) error {
-	var err error
-	if c.stored, err = accountsOf(c.ctx, c.db, c.domain, c.connection); err != nil {
+	if err := c.checkFormats(); err != nil {
 		return err
 	}
 	c.accounts = map[string]*AccountReport{}
 	for _, details := range all {
 		one, there := c.stored[details.Key]
 		c.accounts[details.Key] = &AccountReport{ID: one.ID, Disabled: there && one.Disabled != nil}
-		if !there {
-			continue
-		}
-		if err := c.checkFormat(one); err != nil {
-			return err
-		}
 	}
 	return nil
 }
 
-// checkFormats refuses a file as Accounts does.
-func (c *comparison) checkFormats(file statementfile.Summary) error {
-	stored, err := accountsOf(c.ctx, c.db, c.domain, c.connection)
-	if err != nil {
+// checkFormats loads the stored accounts. It refuses the file when the data of any account comes
+// from files of another format. Banks write different texts in each format, so an import would
+// store every transaction a second time.
+func (c *comparison) checkFormats() error {
+	var err error
+	if c.stored, err = accountsOf(c.ctx, c.db, c.domain, c.connection); err != nil {
 		return err
 	}
-	for _, a := range file.Accounts {
-		one, there := stored[statements.KeyOf(a.Account)]
-		if !there {
-			continue
-		}
-		if err := c.checkFormat(one); err != nil {
+	for _, key := range slices.Sorted(maps.Keys(c.stored)) {
+		if err := c.checkFormat(c.stored[key]); err != nil {
 			return err
 		}
 	}

@@ -95,7 +95,8 @@ type previewing struct {
 	// brought has the transactions that these files would have added.
 	memory  []byte
 	brought brought
-	formats map[string]statementfile.Format
+	// format is the format of the files so far that have transactions.
+	format statementfile.Format
 }
 
 func (i *Imports) begin(ctx context.Context, d passerelle.Domain, f File) (*previewing, error) {
@@ -103,7 +104,7 @@ func (i *Imports) begin(ctx context.Context, d passerelle.Domain, f File) (*prev
 	if err != nil {
 		return nil, fmt.Errorf("load the memory of connection %d: %w", f.Connection, err)
 	}
-	return &previewing{Imports: i, ctx: ctx, domain: d.ID, connection: f.Connection, values: values, memory: memory, brought: brought{}, formats: map[string]statementfile.Format{}}, nil
+	return &previewing{Imports: i, ctx: ctx, domain: d.ID, connection: f.Connection, values: values, memory: memory, brought: brought{}}, nil
 }
 
 // preview compares one file. It returns the report, and a function that calls follow for the file.
@@ -117,7 +118,7 @@ func (s *previewing) preview(f File) (FileReport, func(), error) {
 	}
 	summary, err := summarize(request)
 	if err == nil {
-		err = s.oneFormat(summary)
+		err = s.oneFormat(summary.Format)
 	}
 	if err != nil {
 		return FileReport{}, nil, err
@@ -131,24 +132,22 @@ func (s *previewing) preview(f File) (FileReport, func(), error) {
 	for _, a := range summary.Accounts {
 		report.Accounts = append(report.Accounts, c.report(statements.KeyOf(a.Account)))
 	}
-	return report, func() { s.follow(summary, outcome.Memory, c.own) }, nil
+	return report, func() { s.follow(summary.Format, outcome.Memory, c.own) }, nil
 }
 
 // follow records a file as if an import had stored it.
-func (s *previewing) follow(file statementfile.Summary, memory []byte, transactions brought) {
+func (s *previewing) follow(format statementfile.Format, memory []byte, transactions brought) {
 	s.memory = memory
 	s.brought.add(transactions)
-	for _, a := range file.Accounts {
-		s.formats[statements.KeyOf(a.Account)] = file.Format
+	if len(s.brought) > 0 {
+		s.format = format
 	}
 }
 
-// oneFormat fails for a file with an account that an earlier file had in another format.
-func (s *previewing) oneFormat(summary statementfile.Summary) error {
-	for _, a := range summary.Accounts {
-		if before := s.formats[statements.KeyOf(a.Account)]; before != "" && before != summary.Format {
-			return otherFormat("the account has transactions from %s files, whose texts differ, so they would be duplicated; send %s files, or create another connection", before, before)
-		}
+// oneFormat fails for a file in another format than an earlier file.
+func (s *previewing) oneFormat(format statementfile.Format) error {
+	if s.format != "" && s.format != format {
+		return otherFormat("an earlier file is a %s file, whose texts differ, so transactions would be duplicated; send %s files, or create another connection", s.format, s.format)
 	}
 	return nil
 }
@@ -274,7 +273,7 @@ func (i *Imports) Import(ctx context.Context, d passerelle.Domain, f File) (File
 	if err != nil {
 		return report, err
 	}
-	if err := i.read(ctx, d, f, report.Summary); err != nil {
+	if err := i.read(ctx, d, f, report.Summary.Format); err != nil {
 		return report, err
 	}
 	return report, i.number(ctx, d, f, &report)
@@ -353,10 +352,10 @@ func balanced(s statementfile.Summary) error {
 // read makes the connection read the file. It checks the format again, because another import may
 // have created the accounts in the meantime. It fails when the connection has an error state
 // afterwards, because a file cannot end that state.
-func (i *Imports) read(ctx context.Context, d passerelle.Domain, f File, summary statementfile.Summary) error {
+func (i *Imports) read(ctx context.Context, d passerelle.Domain, f File, format statementfile.Format) error {
 	request := aggregation.Request{File: f.handed(), FileCheck: func(ctx context.Context) error {
-		c := &comparison{ctx: ctx, db: i.DB, domain: d.ID, connection: f.Connection, format: summary.Format}
-		return c.checkFormats(summary)
+		c := &comparison{ctx: ctx, db: i.DB, domain: d.ID, connection: f.Connection, format: format}
+		return c.checkFormats()
 	}}
 	if f.Mapping != "" {
 		request.Values = map[string]string{statements.MappingField: f.Mapping}

@@ -142,6 +142,8 @@ func TestFilesTogether(t *testing.T) {
 		unbalanced := strings.Replace(november, "95.00", "96.00", 1)
 		p.choose(page, "preview", "a.csv", unbalanced, "b.csv", november).shows(t, "This file cannot be imported", "2, of which 2 new")
 		p.choose(page, "preview", "a.csv", november, "b.sta", other).shows(t, "This account already has transactions from files in another format.").lacks(t, "Import these files")
+		other = ":20:A\n:25:FR1420041010050500013M02606\n:60F:C261031EUR100,00\n:61:261102C10,00NTRFNONREF\n:86:Rent\n:62F:C261105EUR110,00\n-\n"
+		p.choose(page, "preview", "a.csv", november, "b.sta", other).shows(t, "from files in another format.").lacks(t, "Import these files")
 		if n := p.transactions(); n != 0 {
 			t.Errorf("%d transactions are stored", n)
 		}
