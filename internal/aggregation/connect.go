@@ -46,7 +46,8 @@ type Request struct {
 	Background bool
 	// Execution is the right to execute the request under its idempotency key, or for its form.
 	Execution store.Execution
-	// Seen is the number of the connection's last read that the user has seen, or nil.
+	// Seen is the number of the connection's last read that the user has seen, or nil. Resume reads
+	// nothing when a request with the same Landing has led to a page of the institution since then.
 	Seen *int64
 	// Acts are acts of an operator. The service records them when it takes the lease, before it
 	// calls the institution. A request for a new connection has no acts.
@@ -142,9 +143,9 @@ func (a *Aggregation) newRun(d passerelle.Domain, user passerelle.User, profile 
 
 // Resume continues a connection: with new values, after the user acted elsewhere, or to read the
 // connection again. Without the user, the daily limit of the institution or an ended consent can
-// prevent the read. Nothing is read when the connection was read after Seen. Resume fails with
-// NotFound when the user has no such connection, and with Invalid for a wrong value. It fails with
-// Conflict when another run is reading the connection, or when its connector is no longer offered.
+// prevent the read. Resume fails with NotFound when the user has no such connection, and with
+// Invalid for a wrong value. It fails with Conflict when another run is reading the connection, or
+// when its connector is no longer offered.
 func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.ConnectionID, r Request) (bankstore.Connection, error) {
 	take := a.awaitLease
 	if r.Background {
@@ -154,8 +155,8 @@ func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user pass
 	if err != nil {
 		return bankstore.Connection{}, err
 	}
-	if r.Seen != nil && *r.Seen != run.lease.c.Sync {
-		return run.lease.c, run.lease.release(ctx)
+	if repeated, err := run.repeats(ctx, r); repeated || err != nil {
+		return run.lease.c, errors.Join(err, run.lease.release(ctx))
 	}
 	run.attended = !r.Absent
 	answers, err := run.prepare(ctx, r)

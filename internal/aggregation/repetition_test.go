@@ -114,3 +114,28 @@ func TestPageOfTheInstitutionOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestPageOfTheInstitutionFromElsewhere sends the wish for the page of an institution after a read
+// whose page leads back to another landing. The service must read again, so that the page leads
+// back to the landing of the wish.
+func TestPageOfTheInstitutionFromElsewhere(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
+		c, _ := h.visiting(landing)
+		seen, other := c.Sync, landing
+		other.State = "phone"
+		_, err := h.begin(aggregation.Webauth{Connection: c.ID, Landing: other, Seen: &seen})
+		must(t, err)
+		for _, want := range []int64{seen + 2, seen + 2} {
+			_, err = h.begin(aggregation.Webauth{Connection: c.ID, Landing: landing, Seen: &seen})
+			must(t, err)
+			if got := h.loaded(c.ID).Sync; got != want {
+				t.Errorf("read %d, want %d", got, want)
+			}
+		}
+		arrival, err := h.returns(h.wayBack(c.ID), h.granted(c, "one"))
+		must(t, err)
+		if want := "https://app.example/back?id_connection=1&state=opaque"; arrival.URL != want {
+			t.Errorf("arrives at %s, want %s", arrival.URL, want)
+		}
+	})
+}

@@ -70,10 +70,7 @@ func (a *Aggregation) NoteInformations(ctx context.Context, d passerelle.Domain,
 // ForgetInformations removes one value of a transaction. If information is zero, it removes all
 // values.
 func (a *Aggregation) ForgetInformations(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.TransactionID, information int64) error {
-	return a.aboutTransaction(ctx, id, func(tx *store.Tx) error {
-		bankstore.In(tx).DeleteInformations(d.ID, user, id, information)
-		return nil
-	})
+	return a.aboutTransaction(ctx, id, func(tx *store.Tx) error { bankstore.In(tx).DeleteInformations(d.ID, user, id, information); return nil })
 }
 
 // aboutTransaction stores the changes of fn to a user's transaction. It fails with NotFound when

@@ -64,7 +64,7 @@ func (a *Aggregation) CheckWebauth(ctx context.Context, d passerelle.Domain, use
 		return err
 	}
 	if now := a.now(d); c.State == "" && (c.ConsentUntil == nil || now.Before(*c.ConsentUntil)) {
-		return upToDate()
+		return &passerelle.Error{Kind: passerelle.Conflict, Code: "invalidValue", Message: "id_connection: the connection is up to date; there is nothing to do at the institution"}
 	}
 	sources, err := bankstore.From(a.DB).SourcesOf(ctx, d.ID, c.ID)
 	if err != nil {
@@ -78,12 +78,6 @@ func (a *Aggregation) CheckWebauth(ctx context.Context, d passerelle.Domain, use
 		return locked()
 	}
 	return nil
-}
-
-func upToDate() error {
-	e := passerelle.Conflicting("id_connection: the connection is up to date; there is nothing to do at the institution")
-	e.Code = "invalidValue"
-	return e
 }
 
 func (w Webauth) request() Request {
@@ -175,10 +169,7 @@ func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state str
 		return Arrival{}, err
 	}
 	run.attended = true
-	err = run.lease.write(ctx, func(tx *store.Tx) error {
-		bankstore.In(tx).SpendReturn(d.ID, id, nonce)
-		return nil
-	})
+	err = run.lease.write(ctx, func(tx *store.Tx) error { bankstore.In(tx).SpendReturn(d.ID, id, nonce); return nil })
 	if errors.Is(err, store.ErrNotFound) {
 		err = passerelle.Missing()
 	}
@@ -246,6 +237,16 @@ func (run *syncRun) prepareReturn(ctx context.Context, l Landing) (string, error
 	}
 	run.back = back
 	return run.lease.domain.BaseURL + "/webauth/callback?" + url.Values{"state": {bankstore.FormatReturn(run.lease.c.ID, back.Nonce)}}.Encode(), nil
+}
+
+// repeats reports whether the page of the institution already leads back to the landing of a
+// request, because of a read that the user has not seen.
+func (run *syncRun) repeats(ctx context.Context, r Request) (bool, error) {
+	if r.Seen == nil || *r.Seen == run.lease.c.Sync {
+		return false, nil
+	}
+	_, err := run.prepareReturn(ctx, Landing{})
+	return err == nil && r.Landing == (Landing{run.back.RedirectURI, run.back.State}), err
 }
 
 // storeReturn stores the return address when the user must go to the institution. Otherwise a run

@@ -215,6 +215,29 @@ func TestPageOfTheInstitutionOpenedTwice(t *testing.T) {
 	})
 }
 
+// Two flows lead to the institution of the same connection, one after the other. Each person comes
+// back to their own flow.
+func TestPageOfTheInstitutionFromTwoFlows(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		page := p.open(p.link("connect", "connector_uuids", sandbox.TestConnector))
+		page = p.send(p.click(page, "own page instead"), "begin")
+		_, bank, _ := strings.Cut(page.header.Get("Refresh"), "url=")
+		laptop := p.open(p.decide(bank, url.Values{"error": {"access_denied"}})).shows(t, "Access was refused.")
+
+		phone := *p
+		phone.browser = newBrowser(t)
+		there := phone.open(phone.link("reconnect", "connection_id", p.connections(p.token)[0].ID.String()))
+		phone.send(there, "bank").shows(t, "Continue at Banque Exemple")
+
+		action, form := p.form(laptop, "bank")
+		for range 2 {
+			page = p.post(laptop, action, form).shows(t, "Continue at Banque Exemple")
+		}
+		_, bank, _ = strings.Cut(page.header.Get("Refresh"), "url=")
+		p.open(p.decide(bank, url.Values{"login": {"one"}})).shows(t, "What do you want to share")
+	})
+}
+
 // A form that deletes a connection leads to the same page when the connection is already deleted.
 func TestDeletionSentTwice(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
