@@ -237,21 +237,44 @@ func (pc *pageContext) toConnection(t *flowSession, id passerelle.ConnectionID) 
 	return pc.to(t, connectionStep, connectionText(id), "step", stepOnward)
 }
 
-// showMade redirects the browser to the connection that an earlier request made with the same form.
-// If this connection was deleted, the browser gets a new form.
+// showMade continues with the connection that an earlier request made with the same form. While the
+// first read of this connection has not succeeded, other values in the form, such as a corrected
+// password, go to the connection. Later, other values mean another connection. The browser then
+// gets a new form, as it does when the connection was deleted.
 func (w *Webview) showMade(pc *pageContext, t *flowSession, b wire.Bank, r aggregation.Request) error {
 	id, err := madeFor[passerelle.ConnectionID](w, pc, r.Execution)
 	if err != nil {
 		return err
 	}
-	address := pc.toConnection(t, id)
-	_, err = w.Aggregation.Connection(pc.context(), pc.domain, t.User, id)
-	if errors.Is(err, passerelle.NotFound) {
-		address, err = pc.to(t, bankStep, b.UUID, "by", string(r.Mechanism)), nil
+	s, err := w.loadConnection(pc, t, id)
+	gone, other := errors.Is(err, passerelle.NotFound), false
+	if err == nil {
+		other, err = w.entersOther(pc, s, r.Values)
 	}
-	if err != nil {
+	switch {
+	case gone || other && s.c.Established != nil:
+		web.Redirect(pc.writer, pc.to(t, bankStep, b.UUID, "by", string(r.Mechanism)))
+	case err != nil:
 		return err
+	case other:
+		return w.resumeConnection(pc, s, aggregation.Request{Values: r.Values})
+	default:
+		web.Redirect(pc.writer, pc.toConnection(t, id))
 	}
-	web.Redirect(pc.writer, address)
 	return nil
+}
+
+// entersOther reports whether the person has entered some of the values, and the connection has
+// others. It ignores values that the client has put into the link.
+func (w *Webview) entersOther(pc *pageContext, s *flowConnection, values map[string]string) (bool, error) {
+	stored, _, err := bankstore.From(w.DB).ConnectionSecrets(pc.context(), pc.domain.ID, s.c.ID)
+	if err != nil {
+		return false, fmt.Errorf("read the values of connection %d: %w", s.c.ID, err)
+	}
+	for name, value := range values {
+		if pc.values[name] == value && stored[name] != value {
+			return true, nil
+		}
+	}
+	return false, nil
 }

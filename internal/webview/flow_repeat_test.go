@@ -156,6 +156,38 @@ func TestCredentialsSentAtOnce(t *testing.T) {
 	})
 }
 
+// A person may go back to a form that has made a connection, and send other values. A corrected
+// password goes to the same connection. After a successful read, other values lead to a new form.
+func TestCredentialsCorrected(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		page := p.open(p.link("connect", "connector_uuids", sandbox.TestConnector))
+		action, form := p.form(page, "begin")
+		send := func(login, password string) shown {
+			form.Set("field.login", login)
+			form.Set("field.password", password)
+			return p.settled(p.post(page, action, form))
+		}
+		first := send("nobody", "0000").shows(t, "did not accept these sign-in details")
+		send("nobody", "0000").shows(t, "did not accept these sign-in details")
+		send("anna", "0001").shows(t, "did not accept these sign-in details")
+		for range 2 {
+			second := send("anna", customers.Password).shows(t, "What do you want to share")
+			if one, other := first.at.Query().Get("connection"), second.at.Query().Get("connection"); one == "" || one != other {
+				t.Errorf("the form leads to connection %q, and after the correction to %q", one, other)
+			}
+		}
+		syncs := p.count("connection_log")
+		again := send("one", customers.Password).shows(t, "Connect to Banque Exemple")
+		if n, more := len(p.connections(p.token)), p.count("connection_log")-syncs; n != 1 || more != 0 {
+			t.Errorf("%d connections were made, and %d reads for other values", n, more)
+		}
+		p.settled(p.send(again, "begin", "field.login", "one", "field.password", customers.Password)).shows(t, "What do you want to share")
+		if n := len(p.connections(p.token)); n != 2 {
+			t.Errorf("%d connections were made", n)
+		}
+	})
+}
+
 // A form whose connection was deleted leads to a new form. A new form makes a new connection.
 func TestCredentialsSentAfterADeletion(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
