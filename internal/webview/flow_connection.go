@@ -190,6 +190,8 @@ type flowBody struct {
 	// Seen is the number of the last read that the page shows. It is empty for a form that does not
 	// open the institution's page.
 	Seen string
+	// Shown is the value of the field shownParameter, for the form that deletes a connection.
+	Shown string
 	// Back is the address of the previous page. Leave is the address that leaves the flow, and
 	// LeaveText is the text of that link.
 	Back, Leave, LeaveText string

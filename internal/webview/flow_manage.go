@@ -264,24 +264,41 @@ func (w *Webview) manageConnection(pc *pageContext, s *flowConnection) error {
 	return w.showSharing(pc, s)
 }
 
+// shownConnection is the value of the hidden field shownParameter. It proves that a flow has shown
+// a connection of its user to the person. Forms from processes of the previous version do not have
+// this field.
+type shownConnection struct {
+	User       passerelle.UserID
+	Connection passerelle.ConnectionID
+}
+
+const shownParameter = "shown"
+
 // confirmDeletion shows a page that asks whether to delete a connection. It deletes nothing.
 func (w *Webview) confirmDeletion(pc *pageContext, s *flowConnection) error {
 	body := s.body(pc, "forget")
 	body.Message, body.Step, body.Back = "", "forget", s.address(pc)
 	body.Text = pc.words.Say("forget.text", s.client.Name)
+	var err error
+	if body.Shown, err = w.sealer.Seal(shownParameter, shownConnection{s.User, s.c.ID}); err != nil {
+		return err
+	}
 	return pages.Send(pc.writer, w.flowPage(pc, s.flowSession, "forget", body.Title, body))
 }
 
 // deleteConnection deletes a connection. The data that was read through it is hidden immediately,
-// and erased soon after. When the connection no longer exists, the person sees the same page as
-// after a deletion, because an earlier request with the same form may have deleted it.
-func (w *Webview) deleteConnection(pc *pageContext, t *flowSession, _ url.Values) error {
+// and erased soon after. When the form proves that the connection was the person's and no longer
+// exists, the person sees the same page as after a deletion, because an earlier request with the
+// same form may have deleted it.
+func (w *Webview) deleteConnection(pc *pageContext, t *flowSession, form url.Values) error {
 	id, err := t.about(pc)
 	if t.Flow != flowManage || err != nil || id == 0 || t.User == 0 {
 		return errUnread
 	}
 	err = w.Aggregation.Disconnect(pc.context(), pc.domain, t.User, id)
-	if err != nil && !errors.Is(err, passerelle.NotFound) {
+	var was shownConnection
+	deleted := errors.Is(err, passerelle.NotFound) && w.sealer.Open(shownParameter, form.Get(shownParameter), &was) && was == (shownConnection{t.User, id})
+	if err != nil && !deleted {
 		return fmt.Errorf("delete connection %d: %w", id, err)
 	}
 	t.Deleted = id

@@ -304,7 +304,16 @@ func TestDeletionOfAnothersConnection(t *testing.T) {
 		question := p.click(p.click(p.open(p.link("manage")), "Banque Exemple"), "Remove this connection")
 		_, form := p.form(question, "forget")
 		handle := question.at.Query().Get("session")
-		p.post(question, question.at.Path+"?session="+handle+"&connection="+foreign, form)
+		for _, id := range []string{foreign, "999999"} {
+			refused := p.post(question, question.at.Path+"?session="+handle+"&connection="+id, form)
+			if refused.status != http.StatusNotFound {
+				t.Errorf("connection %s: %d %s", id, refused.status, refused.body)
+			}
+			p.post(question, question.at.Path+"?session="+handle+"&connection="+id, url.Values{"csrf": form["csrf"], "step": {"forget"}})
+		}
+		if back := p.click(p.open(p.Origin+question.at.Path+"?session="+handle), "Done").back(t); back.Has("connection_deleted") || back.Has("connection_id") {
+			t.Errorf("back with %v", back)
+		}
 		if mine, theirs := len(p.connections(p.token)), len(other.connections(other.token)); mine != 1 || theirs != 1 {
 			t.Errorf("%d and %d connections are left", mine, theirs)
 		}
