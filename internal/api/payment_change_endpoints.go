@@ -129,8 +129,12 @@ func (s *Service) change(ctx context.Context, c *httpapi.Caller, in changePaymen
 }
 
 func (s *Service) validatePayment(ctx context.Context, c *httpapi.Caller, id passerelle.PaymentID, in validateBody) (*payment.Payment, error) {
+	named, err := in.connector(s.Initiation.Connectors.Contradicts)
+	if err != nil {
+		return nil, err
+	}
 	p, err := s.Initiation.Validate(ctx, c.Domain, id, initiation.Choice{
-		Connector: in.connector(), Mechanism: in.ValidateMechanism, Fields: in.fields(),
+		Connector: named, Mechanism: in.ValidateMechanism, Fields: in.fields(),
 		Payer: in.Payer.account(), WebviewURL: in.WebviewURL, Validated: in.Validated,
 	})
 	if err != nil {

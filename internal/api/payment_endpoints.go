@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -192,7 +193,7 @@ func optionalDate(field, value string) (passerelle.Date, error) {
 	return passerelle.ParseDate(field, value)
 }
 
-// connectorInput names a connector. The UUID takes precedence over the deprecated number.
+// connectorInput names a connector by its UUID or its deprecated number.
 type connectorInput struct {
 	IDConnector   *int64 `body:"id_connector" doc:"deprecated, see connector_uuid"`
 	ConnectorUUID string `body:"connector_uuid" doc:"connector to use; must support the payment; when omitted, an earlier choice is kept"`
@@ -200,11 +201,17 @@ type connectorInput struct {
 
 func (in connectorInput) byNumber() bool { return in.ConnectorUUID == "" && in.IDConnector != nil }
 
-func (in connectorInput) connector() string {
-	if in.byNumber() {
-		return strconv.FormatInt(*in.IDConnector, 10)
+// connector returns the connector that the caller names, or an empty text. It fails when the number
+// contradicts the UUID.
+func (in connectorInput) connector(contradicts func(name, other string) bool) (string, error) {
+	if in.IDConnector == nil {
+		return in.ConnectorUUID, nil
 	}
-	return in.ConnectorUUID
+	number := strconv.FormatInt(*in.IDConnector, 10)
+	if contradicts(in.ConnectorUUID, number) {
+		return "", passerelle.InvalidField("id_connector", "names another connector than connector_uuid; send only one of them")
+	}
+	return cmp.Or(in.ConnectorUUID, number), nil
 }
 
 // blame returns err. If the caller named the connector by its number, blame changes an error about
@@ -233,7 +240,7 @@ func (s *Service) createPayment(ctx context.Context, c *httpapi.Caller, in creat
 	if c.Made != 0 {
 		return s.onePayment(ctx, c, readPaymentInput{onePaymentInput: onePaymentInput{passerelle.PaymentID(c.Made)}, SensitiveInput: in.SensitiveInput})
 	}
-	draft, err := in.draft()
+	draft, err := in.draft(s.Initiation.Connectors.Contradicts)
 	if err != nil {
 		return wire.Payment{}, err
 	}
@@ -248,10 +255,11 @@ func (s *Service) createPayment(ctx context.Context, c *httpapi.Caller, in creat
 	return shown(p), nil
 }
 
-func (in createPaymentInput) draft() (payment.Draft, error) {
-	d := payment.Draft{
-		Connector: in.connector(), ClientRedirectURI: in.ClientRedirectURI,
-		ClientState: in.ClientState, Payer: in.Payer.account(),
+func (in createPaymentInput) draft(contradicts func(name, other string) bool) (payment.Draft, error) {
+	named, err := in.connector(contradicts)
+	d := payment.Draft{Connector: named, ClientRedirectURI: in.ClientRedirectURI, ClientState: in.ClientState, Payer: in.Payer.account()}
+	if err != nil {
+		return d, err
 	}
 	for i, line := range in.Instructions {
 		instruction, err := line.instruction(fmt.Sprintf("instructions[%d]", i))
@@ -260,7 +268,6 @@ func (in createPaymentInput) draft() (payment.Draft, error) {
 		}
 		d.Instructions = append(d.Instructions, instruction)
 	}
-	var err error
 	if d.PayerIdentity, err = in.PayerIdentity.identity("payer_identity"); err != nil {
 		return d, err
 	}

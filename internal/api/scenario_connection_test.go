@@ -356,6 +356,20 @@ func TestContradictingConnectors(t *testing.T) {
 		s.do(t, ask{method: "GET", path: page + other, token: "user"}).says(t, 400, "invalidValue", "id_connector: names another connector than connector_uuid")
 		s.untouched(t, before)
 		s.do(t, ask{method: "GET", path: page + same, token: "user"}).says(t, 200, "", "")
+
+		path := s.in(t, "created")
+		s.token(t, "", "validate", 0)
+		pay := func(number string, status int, code, message string) {
+			t.Helper()
+			s.do(t, ask{method: "POST", path: "/payments", token: "admin", body: `{` + uuid + `,"id_connector":` + number + `,` + minimalDraft[1:]}).says(t, status, code, message)
+			s.do(t, ask{method: "POST", path: path, token: "validate", body: `{"id_connector":` + number + `,` + validation[1:]}).says(t, status, code, message)
+		}
+		before = s.record()
+		for _, number := range []string{other, "9999"} {
+			pay(number, 400, "invalidValue", "id_connector: names another connector than connector_uuid; send only one of them")
+		}
+		s.untouched(t, before)
+		pay(same, 200, "", "")
 		s.do(t, ask{method: "POST", path: "/connections", token: "user", body: `{` + uuid + `,"id_connector":` + same + `,"id_bank":` + same + `,"login":"one","password":"1234"}`}).says(t, 200, "", "")
 	})
 }

@@ -280,6 +280,23 @@ func TestWebauthRedirectsNobodyWithoutACode(t *testing.T) {
 	})
 }
 
+// The browser goes back to the application when two parameters name different connectors.
+func TestWebauthOfContradictingConnectors(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p *person) {
+		for _, number := range []string{"41", "9999", "x"} {
+			a := p.open(p.direct("id_connector", number))
+			p.arrives(a, "invalidValue")
+			if to := a.Header.Get("Location"); !strings.Contains(to, "id_connector%3A+names+another+connector+than+connector_uuid") {
+				t.Errorf("%s: sent to %s", number, to)
+			}
+		}
+		if n := p.connections(); n != 0 {
+			t.Errorf("%d connections", n)
+		}
+		p.page(p.sent(p.open(p.direct("id_connector", "40"))).String())
+	})
+}
+
 // Only the owner of a connection may use it. The application must have registered the redirect
 // address.
 func TestWebauthOfOthers(t *testing.T) {

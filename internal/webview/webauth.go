@@ -58,7 +58,7 @@ func (w *Webview) webauth(pc *pageContext) error {
 	if err != nil {
 		return err
 	}
-	wish, err := newWish(query)
+	wish, err := w.newWish(query)
 	if err != nil {
 		return w.sendBack(pc, wish, err)
 	}
@@ -144,13 +144,16 @@ func (w *Webview) namedClient(pc *pageContext, query url.Values) (store.Client, 
 }
 
 // newWish reads the parameters of the client.
-func newWish(query url.Values) (aggregation.Webauth, error) {
+func (w *Webview) newWish(query url.Values) (aggregation.Webauth, error) {
 	wish := aggregation.Webauth{
 		Connector: query.Get(uuidParameter), Source: query.Get(sourceParameter), Values: map[string]string{},
 		Landing: aggregation.Landing{RedirectURI: query.Get(redirectParameter), State: query.Get(stateParameter)},
 	}
-	if wish.Connector == "" {
-		wish.Connector = query.Get(connectorParameter)
+	switch number := query.Get(connectorParameter); {
+	case wish.Connector == "":
+		wish.Connector = number
+	case number != "" && w.Aggregation.Connectors.Contradicts(wish.Connector, number):
+		return wish, passerelle.InvalidField(connectorParameter, "names another connector than %s; send only one of them", uuidParameter)
 	}
 	if number := query.Get(connectionParameter); number != "" {
 		id, err := strconv.ParseInt(number, 10, 64)
