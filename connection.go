@@ -51,6 +51,12 @@ func ConnectionStates() []ConnectionState {
 	return slices.DeleteFunc(all, func(s ConnectionState) bool { return s == "" })
 }
 
+// FailureStates lists the states of connections that fail, by name. A connection that is being read
+// does not fail.
+func FailureStates() []ConnectionState {
+	return slices.DeleteFunc(ConnectionStates(), func(s ConnectionState) bool { return s.Resolution() == ByNobody })
+}
+
 // Known reports whether the API has the state.
 func (s ConnectionState) Known() bool {
 	_, known := connectionStates[s]

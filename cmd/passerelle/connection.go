@@ -44,9 +44,9 @@ func (l *connectionList) Run(c *console, g *connectionCommand) error {
 	if states := passerelle.ConnectionStates(); l.State != "" && !slices.Contains(states, l.State) {
 		return passerelle.InvalidField("--state", "must be one of %q", states)
 	}
-	var states []passerelle.ConnectionState
+	states := passerelle.FailureStates()
 	if l.State != "" {
-		states = append(states, l.State)
+		states = []passerelle.ConnectionState{l.State}
 	}
 	return g.at(c, func(d target) (any, error) {
 		w := store.Window{Descending: true, Limit: l.Limit}

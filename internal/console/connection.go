@@ -152,13 +152,12 @@ var connectionKinds = []connectionKind{
 }
 
 // statesNamed returns the states that a filter value selects, and whether the value is valid. An
-// empty text selects all states of failing connections. A connection that is being read does not
-// fail.
+// empty text selects all states of failing connections.
 func statesNamed(text string) ([]passerelle.ConnectionState, bool) {
-	states := passerelle.ConnectionStates()
 	if text == "" {
-		return slices.DeleteFunc(states, func(s passerelle.ConnectionState) bool { return s.Resolution() == passerelle.ByNobody }), true
+		return passerelle.FailureStates(), true
 	}
+	states := passerelle.ConnectionStates()
 	for _, kind := range connectionKinds {
 		if kind.Value == text {
 			return slices.DeleteFunc(states, func(s passerelle.ConnectionState) bool { return s.Resolution() != kind.by }), true

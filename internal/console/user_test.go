@@ -275,6 +275,7 @@ func TestConnectionsThatCannotBeRead(t *testing.T) {
 		must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error {
 			return bankstore.In(tx).CreateConnection(&read, map[string]string{}, "somebody", time.Hour)
 		}))
+		d.shows(d.domainPath("/connections"), []string{"No connection fails."}, "Every connection works")
 		well, down, waits := d.connect(token, "one"), d.connect(token, "down"), d.connect(token, "otp")
 		at := func(connection int64) string { return fmt.Sprint("/connections/", connection, `"`) }
 		overview := d.shows(d.domainPath(""), []string{d.domainPath("/connections?state=retry")})
