@@ -161,12 +161,12 @@ func TestNoChangeIsRefusedForItsExpansion(t *testing.T) {
 				t.Errorf("%s: %d %.300s", call, got.status, got.body)
 			}
 		}
-		for _, call := range s.expandingChanges() {
+		for _, call := range s.expandingChanges(t) {
 			if !connects(call) {
 				change(call, body[resourceOf(call)])
 			}
 		}
-		for _, call := range slices.DeleteFunc(s.expandingChanges(), func(call string) bool { return !connects(call) }) {
+		for _, call := range slices.DeleteFunc(s.expandingChanges(t), func(call string) bool { return !connects(call) }) {
 			change(call, strings.Replace(connecting, "one", "many", 1))
 		}
 		s.do(t, ask{method: "GET", path: "/accounts/" + accounts[0] + "?all&expand=" + expand["accounts"], token: "user"}).says(t, 400, "invalidValue", "would embed more than 50000 objects")
@@ -182,8 +182,10 @@ func resourceOf(pattern string) string {
 	return path.Base(strings.TrimSuffix(placeholder.ReplaceAllString(pattern, ""), "/"))
 }
 
-// expandingChanges returns each call that changes end users' data and accepts expand.
-func (s *fixture) expandingChanges() []string {
+// expandingChanges returns each call that changes end users' data and accepts expand. The
+// description of expand says what the response to a change embeds.
+func (s *fixture) expandingChanges(t *testing.T) []string {
+	t.Helper()
 	var calls []string
 	for pattern, operations := range s.contract.paths {
 		for verb, operation := range operations.(map[string]any) {
@@ -191,8 +193,13 @@ func (s *fixture) expandingChanges() []string {
 				continue // a webhook embeds one object
 			}
 			parameters, _ := operation.(map[string]any)["parameters"].([]any)
-			if slices.ContainsFunc(parameters, func(p any) bool { return p.(map[string]any)["name"] == "expand" }) {
-				calls = append(calls, strings.ToUpper(verb)+" "+pattern)
+			i := slices.IndexFunc(parameters, func(p any) bool { return p.(map[string]any)["name"] == "expand" })
+			if i < 0 {
+				continue
+			}
+			calls = append(calls, strings.ToUpper(verb)+" "+pattern)
+			if about := parameters[i].(map[string]any)["description"].(string); !strings.Contains(about, "(of more than 50,000, a read is refused and a change embeds none)") {
+				t.Errorf("%s: expand is described as %q", pattern, about)
 			}
 		}
 	}

@@ -27,7 +27,7 @@ const (
 // embed, separated by commas. Unless the request is strict, the API ignores unknown names, because
 // clients send names that no longer exist.
 type Expand[Of any] struct {
-	Names string `query:"expand" doc:"linked resources to embed, separated by commas; nested resources in brackets"`
+	Names string `query:"expand" doc:"linked resources to embed, separated by commas (of more than 50,000, a read is refused and a change embeds none); nested resources in brackets"`
 
 	asked Expansion
 }
