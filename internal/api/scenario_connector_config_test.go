@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"passerelle/internal/store/storetest"
 )
 
 func TestConnectorConfigScenarios(t *testing.T) {
@@ -88,6 +90,22 @@ func TestConfiguredConnectorsOfPayments(t *testing.T) {
 		validate(lowLimit, 400)
 		config("/connectors/43/sources/431", `{"disabled":null}`)
 		validate(lowLimit, 200)
+	})
+}
+
+// Earlier versions stored frequencies that are no JSON numbers. They count as numbers of days. The
+// service shows null for a stored value that is no number of days.
+func TestFrequenciesOfEarlierVersions(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		s.do(t, ask{method: "PUT", path: "/connectors/" + testConnector, token: "config", body: `{"sync_frequency":2}`}).says(t, 200, "", "")
+		for stored, want := range map[string]string{"2": "2", ".5": "0.5", "1.": "1", "007": "7", "daily": "<nil>", "Inf": "<nil>", "NaN": "<nil>", "-1": "<nil>"} {
+			storetest.Break(t, s.url, `UPDATE setting SET value = '`+stored+`' WHERE key LIKE 'connectors.%.sync_frequency'`)
+			var shown map[string]any
+			s.do(t, ask{method: "GET", path: "/connectors/" + testConnector, token: "config"}).says(t, 200, "", "").decode(t, &shown)
+			if got, there := shown["sync_frequency"]; !there || fmt.Sprint(got) != want {
+				t.Errorf("%q is shown as %v, want %v", stored, got, want)
+			}
+		}
 	})
 }
 
