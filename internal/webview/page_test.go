@@ -216,15 +216,16 @@ func ask(action payment.Action) []payment.Report {
 func TestPartialAndExpiredGoBack(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		bulk := s.create(t, func(d *payment.Draft) { d.Instructions = append(d.Instructions, d.Instructions[0]) })
+		page := s.open(t, bulk.ID, nil)
 		s.report(t, bulk, payment.Report{Status: payment.Settled, Lines: []payment.Line{
 			{Position: 0, State: payment.InstructionDone}, {Position: 1, State: payment.InstructionRejected, Code: payment.InvalidBeneficiary},
 		}})
-		checkBack(t, s.get(t, s.open(t, bulk.ID, nil)), "/back", bulk.ID, url.Values{"payment_state": {"partial"}})
+		checkBack(t, s.get(t, page), "/back", bulk.ID, url.Values{"payment_state": {"partial"}})
 		late := s.create(t, nil)
+		page = s.open(t, late.ID, url.Values{"redirect_uri": {"https://shop.example/sorry"}})
 		steps, err := late.Expire(time.Now())
 		must(t, err)
 		s.keep(t, late, steps)
-		page := s.open(t, late.ID, url.Values{"redirect_uri": {"https://shop.example/sorry"}})
 		checkBack(t, s.get(t, page), "/sorry", late.ID, url.Values{"payment_state": {"expired"}})
 	})
 }

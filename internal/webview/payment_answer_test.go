@@ -334,9 +334,10 @@ func TestBankMessagesAreTruncated(t *testing.T) {
 		"": "", "Désolé & <b>銀行</b>": "Désolé & <b>銀行</b>", strings.Repeat("銀", 500): strings.Repeat("銀", 119) + "…",
 	} {
 		p := s.create(t, nil)
+		page := s.open(t, p.ID, nil)
 		s.report(t, p, payment.Report{Status: payment.Declined, Code: payment.BankMessage, Description: description})
 		reported := url.Values{"payment_state": {"rejected"}, "error_code": {"bankMessage"}, "bank_message": {want}}
-		checkBack(t, s.get(t, s.open(t, p.ID, nil)), "/back", p.ID, reported)
+		checkBack(t, s.get(t, page), "/back", p.ID, reported)
 	}
 }
 
