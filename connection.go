@@ -57,6 +57,10 @@ func FailureStates() []ConnectionState {
 	return slices.DeleteFunc(ConnectionStates(), func(s ConnectionState) bool { return s.Resolution() == ByNobody })
 }
 
+// NamedConnector is the UUID of a connector, or its numeric id in decimal, and the field of a request
+// that contains it.
+type NamedConnector struct{ Field, Name string }
+
 // Known reports whether the API has the state.
 func (s ConnectionState) Known() bool {
 	_, known := connectionStates[s]

@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -303,11 +304,20 @@ func (r *Registry) DataReader(name string) (DataReader, bool) {
 	return reader, ok
 }
 
-// Contradicts reports whether a name means a connector, and another name does not mean this
-// connector. A name is a UUID or a numeric id in decimal.
-func (r *Registry) Contradicts(name, other string) bool {
+// Agreed returns the first name that is not empty. It fails with Invalid when this name means a
+// connector, and another name of the same request does not mean this connector.
+func (r *Registry) Agreed(all ...passerelle.NamedConnector) (passerelle.NamedConnector, error) {
 	byID := r.set.Load().byID
-	one, known := byID[name]
-	second, alsoKnown := byID[other]
-	return known && (!alsoKnown || one.Profile().UUID != second.Profile().UUID)
+	all = slices.DeleteFunc(all, func(n passerelle.NamedConnector) bool { return n.Name == "" })
+	if len(all) == 0 {
+		return passerelle.NamedConnector{}, nil
+	}
+	first, known := byID[all[0].Name]
+	for _, other := range all[1:] {
+		second, alsoKnown := byID[other.Name]
+		if known && (!alsoKnown || first.Profile().UUID != second.Profile().UUID) {
+			return all[0], passerelle.InvalidField(other.Field, "names another connector than %s; send only one of them", all[0].Field)
+		}
+	}
+	return all[0], nil
 }

@@ -129,7 +129,7 @@ func (s *Service) change(ctx context.Context, c *httpapi.Caller, in changePaymen
 }
 
 func (s *Service) validatePayment(ctx context.Context, c *httpapi.Caller, id passerelle.PaymentID, in validateBody) (*payment.Payment, error) {
-	named, err := in.connector(s.Initiation.Connectors.Contradicts)
+	named, err := in.connector(s.Initiation.Connectors.Agreed)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -203,15 +202,13 @@ func (in connectorInput) byNumber() bool { return in.ConnectorUUID == "" && in.I
 
 // connector returns the connector that the caller names, or an empty text. It fails when the number
 // contradicts the UUID.
-func (in connectorInput) connector(contradicts func(name, other string) bool) (string, error) {
-	if in.IDConnector == nil {
-		return in.ConnectorUUID, nil
+func (in connectorInput) connector(agreed func(...passerelle.NamedConnector) (passerelle.NamedConnector, error)) (string, error) {
+	number := ""
+	if in.IDConnector != nil {
+		number = strconv.FormatInt(*in.IDConnector, 10)
 	}
-	number := strconv.FormatInt(*in.IDConnector, 10)
-	if contradicts(in.ConnectorUUID, number) {
-		return "", passerelle.InvalidField("id_connector", "names another connector than connector_uuid; send only one of them")
-	}
-	return cmp.Or(in.ConnectorUUID, number), nil
+	named, err := agreed(passerelle.NamedConnector{Field: "connector_uuid", Name: in.ConnectorUUID}, passerelle.NamedConnector{Field: "id_connector", Name: number})
+	return named.Name, err
 }
 
 // blame returns err. If the caller named the connector by its number, blame changes an error about
@@ -240,7 +237,7 @@ func (s *Service) createPayment(ctx context.Context, c *httpapi.Caller, in creat
 	if c.Made != 0 {
 		return s.onePayment(ctx, c, readPaymentInput{onePaymentInput: onePaymentInput{passerelle.PaymentID(c.Made)}, SensitiveInput: in.SensitiveInput})
 	}
-	draft, err := in.draft(s.Initiation.Connectors.Contradicts)
+	draft, err := in.draft(s.Initiation.Connectors.Agreed)
 	if err != nil {
 		return wire.Payment{}, err
 	}
@@ -255,8 +252,8 @@ func (s *Service) createPayment(ctx context.Context, c *httpapi.Caller, in creat
 	return shown(p), nil
 }
 
-func (in createPaymentInput) draft(contradicts func(name, other string) bool) (payment.Draft, error) {
-	named, err := in.connector(contradicts)
+func (in createPaymentInput) draft(agreed func(...passerelle.NamedConnector) (passerelle.NamedConnector, error)) (payment.Draft, error) {
+	named, err := in.connector(agreed)
 	d := payment.Draft{Connector: named, ClientRedirectURI: in.ClientRedirectURI, ClientState: in.ClientState, Payer: in.Payer.account()}
 	if err != nil {
 		return d, err

@@ -29,6 +29,15 @@ func (p *walker) before(at shown) *walker {
 	return &other
 }
 
+// credentials returns the address and the fields of the form for credentials, filled in for anna.
+func (p *walker) credentials(page shown, password string) (string, url.Values) {
+	p.t.Helper()
+	action, form := p.form(page, "begin")
+	form.Set("field.login", "anna")
+	form.Set("field.password", password)
+	return action, form
+}
+
 func (p *walker) count(rows string) int64 {
 	p.t.Helper()
 	n, err := database.One(p.t.Context(), p.DB.Rows(), database.ScanInt, `SELECT count(*) FROM `+rows)
@@ -59,9 +68,7 @@ func TestCredentialsSentTwice(t *testing.T) {
 				}
 				page := p.open(p.link("connect", pairs...))
 				again, users, connections := p.before(page), p.count("end_user"), p.count("connection")
-				action, form := p.form(page, "begin")
-				form.Set("field.login", "anna")
-				form.Set("field.password", c.password)
+				action, form := p.credentials(page, c.password)
 				first := p.settled(p.post(page, action, form)).shows(t, c.shows)
 				if c.restart {
 					p.Restart()
@@ -192,9 +199,7 @@ func TestCredentialsCorrected(t *testing.T) {
 func TestCredentialsSentAfterADeletion(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect", "connector_uuids", sandbox.TestConnector))
-		action, form := p.form(page, "begin")
-		form.Set("field.login", "anna")
-		form.Set("field.password", customers.Password)
+		action, form := p.credentials(page, customers.Password)
 		p.settled(p.post(page, action, form)).shows(t, "What do you want to share")
 		p.OK(p.Call("DELETE", "/users/me/connections/"+p.connections(p.token)[0].ID.String(), p.token, nil))
 		again := p.post(page, action, form).shows(t, "Connect to Banque Exemple")
@@ -212,9 +217,7 @@ func TestCredentialsSentAfterADeletion(t *testing.T) {
 func TestCredentialsOfAnEarlierVersion(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect", "connector_uuids", sandbox.TestConnector))
-		action, form := p.form(page, "begin")
-		form.Set("field.login", "anna")
-		form.Set("field.password", customers.Password)
+		action, form := p.credentials(page, customers.Password)
 		form.Del("once")
 		p.settled(p.post(page, action, form)).shows(t, "What do you want to share")
 		if n := len(p.connections(p.token)); n != 1 {

@@ -149,12 +149,11 @@ func (w *Webview) newWish(query url.Values) (aggregation.Webauth, error) {
 		Connector: query.Get(uuidParameter), Source: query.Get(sourceParameter), Values: map[string]string{},
 		Landing: aggregation.Landing{RedirectURI: query.Get(redirectParameter), State: query.Get(stateParameter)},
 	}
-	switch number := query.Get(connectorParameter); {
-	case wish.Connector == "":
-		wish.Connector = number
-	case number != "" && w.Aggregation.Connectors.Contradicts(wish.Connector, number):
-		return wish, passerelle.InvalidField(connectorParameter, "names another connector than %s; send only one of them", uuidParameter)
+	agreed, err := w.Aggregation.Connectors.Agreed(passerelle.NamedConnector{Field: uuidParameter, Name: wish.Connector}, passerelle.NamedConnector{Field: connectorParameter, Name: query.Get(connectorParameter)})
+	if err != nil {
+		return wish, err
 	}
+	wish.Connector = agreed.Name
 	if number := query.Get(connectionParameter); number != "" {
 		id, err := strconv.ParseInt(number, 10, 64)
 		if err != nil || id < 1 {

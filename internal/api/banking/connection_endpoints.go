@@ -149,39 +149,18 @@ type connectInput struct {
 	Values        map[string]string `body:"*,query" max:"8192" doc:"values of the connector's fields"`
 }
 
-// namedConnector is an id or UUID of a connector, and the field that contains it.
-type namedConnector struct{ field, name string }
-
 // namedConnectors returns the connector of a request, once for each field that names it.
-func namedConnectors(uuid string, id, bank, provider *int64) []namedConnector {
-	var all []namedConnector
-	if uuid != "" {
-		all = append(all, namedConnector{"connector_uuid", uuid})
-	}
+func namedConnectors(uuid string, id, bank, provider *int64) []passerelle.NamedConnector {
+	all := []passerelle.NamedConnector{{Field: "connector_uuid", Name: uuid}}
 	for _, one := range []struct {
 		field  string
 		number *int64
 	}{{"id_connector", id}, {"id_bank", bank}, {"id_provider", provider}} {
 		if one.number != nil {
-			all = append(all, namedConnector{one.field, strconv.FormatInt(*one.number, 10)})
+			all = append(all, passerelle.NamedConnector{Field: one.field, Name: strconv.FormatInt(*one.number, 10)})
 		}
 	}
 	return all
-}
-
-// agreed returns the connector that all fields name, or nothing when there are no fields. It fails
-// when two fields contradict each other.
-func (s *Service) agreed(all []namedConnector) (namedConnector, error) {
-	var first namedConnector
-	for i, other := range all {
-		if i == 0 {
-			first = other
-		}
-		if s.Aggregation.Connectors.Contradicts(first.name, other.name) {
-			return first, passerelle.InvalidField(other.field, "names another connector than %s; send only one of them", first.field)
-		}
-	}
-	return first, nil
 }
 
 func (s *Service) connect(ctx context.Context, c *httpapi.Caller, in connectInput) (connectionOutput, error) {
@@ -192,19 +171,19 @@ func (s *Service) connect(ctx context.Context, c *httpapi.Caller, in connectInpu
 	if c.Made != 0 {
 		return s.standing(ctx, c, user, passerelle.ConnectionID(c.Made), in.Expansion())
 	}
-	named, err := s.agreed(namedConnectors(in.ConnectorUUID, in.IDConnector, in.IDBank, in.IDProvider))
-	if err == nil && named.name == "" {
+	named, err := s.Aggregation.Connectors.Agreed(namedConnectors(in.ConnectorUUID, in.IDConnector, in.IDBank, in.IDProvider)...)
+	if err == nil && named.Name == "" {
 		err = passerelle.MissingField("connector_uuid", "is required")
 	}
 	if err == nil {
-		err = c.Known(in.Values, s.fieldNames(named.name))
+		err = c.Known(in.Values, s.fieldNames(named.Name))
 	}
 	if err != nil {
 		return connectionOutput{}, err
 	}
-	made, err := s.Aggregation.Connect(ctx, c.Domain, user, aggregation.Request{Connector: named.name, Source: in.Source, Values: in.Values, Execution: c.Execution})
+	made, err := s.Aggregation.Connect(ctx, c.Domain, user, aggregation.Request{Connector: named.Name, Source: in.Source, Values: in.Values, Execution: c.Execution})
 	if err != nil {
-		return connectionOutput{}, renamed(err, "connector_uuid", named.field)
+		return connectionOutput{}, renamed(err, "connector_uuid", named.Field)
 	}
 	return s.waiting(ctx, c, made, in.Expansion())
 }

@@ -64,11 +64,11 @@ func (s *Service) webauthURL(ctx context.Context, c *httpapi.Caller, in webauthU
 	if err := s.receives(ctx, c, in); err != nil {
 		return webauthURLOutput{}, err
 	}
-	named, err := s.agreed(namedConnectors(in.ConnectorUUID, in.IDConnector, nil, nil))
+	named, err := s.Aggregation.Connectors.Agreed(namedConnectors(in.ConnectorUUID, in.IDConnector, nil, nil)...)
 	if err != nil {
 		return webauthURLOutput{}, err
 	}
-	wish := in.wish(named.name)
+	wish := in.wish(named.Name)
 	if err := wish.Check(); err != nil {
 		return webauthURLOutput{}, err
 	}
