@@ -3,6 +3,7 @@ package berlingroup
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -143,12 +144,25 @@ type scaMethod struct {
 
 // challenge is the data that a customer needs to produce a code.
 type challenge struct {
-	Image       []byte   `json:"image"`
-	ImageLink   string   `json:"imageLink"`
-	Data        []string `json:"data"`
-	MaxLength   int      `json:"otpMaxLength"`
-	Format      string   `json:"otpFormat"`
-	Information string   `json:"additionalInformation"`
+	Image       []byte `json:"image"`
+	ImageLink   string `json:"imageLink"`
+	Data        texts  `json:"data"`
+	MaxLength   int    `json:"otpMaxLength"`
+	Format      string `json:"otpFormat"`
+	Information string `json:"additionalInformation"`
+}
+
+// texts is a list of texts. Before version 1.3.4 of the standard, it is a single text.
+type texts []string
+
+// UnmarshalJSON reads both forms.
+func (t *texts) UnmarshalJSON(form []byte) error {
+	var single string
+	if json.Unmarshal(form, &single) == nil {
+		*t = texts{single}
+		return nil
+	}
+	return json.Unmarshal(form, (*[]string)(t))
 }
 
 // scaAnswer is the bank's response about an authorisation. Responses to orders and consents contain
@@ -269,10 +283,9 @@ func (b *Bank) update(r request, into *authorisation, said scaAnswer, header htt
 		Own: into.Own, Confirm: into.Confirm, Person: into.Person, Back: into.Back, Declined: into.Declined, Code: into.Code, OAuth: into.OAuth, Confirmation: into.Confirmation,
 		First: into.First, FirstStep: into.FirstStep, FirstSealed: into.FirstSealed, Earlier: into.Earlier, Unlisted: into.Unlisted, Resumed: into.Resumed, Message: said.Message, Methods: said.Methods, Challenge: said.Challenge,
 	}
-	for link, place := range map[string]*string{"scaStatus": &next.Own, "confirmation": &next.Confirm} {
-		if err := b.place(r, said.Links[link].Href, place); err != nil {
-			return err
-		}
+	b.placeOwn(r, said.Links["scaStatus"].Href, &next)
+	if err := b.place(r, said.Links["confirmation"].Href, &next.Confirm); err != nil {
+		return err
 	}
 	if c := next.Challenge; c != nil && len(c.Image) > payment.MaxFieldImage {
 		c.Image = nil // pages cannot show the image, and the image would fill the stored memory
@@ -363,6 +376,13 @@ func (b *Bank) place(r request, href string, into *string) error {
 	return nil
 }
 
+// placeOwn stores the address of the authorisation. It ignores an address on another host, such as
+// an address behind the bank's gateway, because the connector can find the authorisation in the
+// bank's list.
+func (b *Bank) placeOwn(r request, href string, into *authorisation) {
+	_ = b.place(r, href, &into.Own)
+}
+
 // setTarget sets the target of a request.
 func (r *request) setTarget(place string) {
 	r.path, r.address = place, ""
@@ -408,10 +428,8 @@ func (b *Bank) callAndUpdate(ctx context.Context, a *authorisation, p person, r 
 		p.save(ctx)
 	}
 	said, header, err := b.callAbout(ctx, a, p, r)
-	if err == nil {
-		if at := header.Get("Location"); a.Own == "" && r.method == http.MethodPost && at != "" {
-			err = b.place(r, at, &a.Own)
-		}
+	if err == nil && a.Own == "" && r.method == http.MethodPost {
+		b.placeOwn(r, header.Get("Location"), a)
 	}
 	if err == nil {
 		err = b.update(r, a, said, header)

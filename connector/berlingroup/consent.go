@@ -3,6 +3,7 @@ package berlingroup
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -342,8 +343,21 @@ func (v *reading) toRefusal(err error) error {
 const maxID = 200
 
 // links maps the names of links in the standard to the links in a response.
-type links map[string]struct {
+type links map[string]link
+
+// link is a link in a response. In the OpenAPI file of version 1.3.0, a link is a text. In later
+// files, it is an object.
+type link struct {
 	Href string `json:"href"`
+}
+
+// UnmarshalJSON reads both forms.
+func (l *link) UnmarshalJSON(form []byte) error {
+	type object link
+	if json.Unmarshal(form, &l.Href) == nil {
+		return nil
+	}
+	return json.Unmarshal(form, (*object)(l))
 }
 
 // follow returns the address of a link within the bank's API. It fails for a link to another host,

@@ -19,6 +19,8 @@ type scripted struct {
 	// calls lists the received calls, each with its body or grant type, if any. tokens and names
 	// contain the access token and the PSU-ID of each call.
 	calls, tokens, names []string
+	// location is the header Location of each response, if it is not empty.
+	location string
 }
 
 type scriptedAnswer struct {
@@ -57,6 +59,9 @@ func (b *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		call += " " + string(body)
 	}
 	b.calls, b.tokens, b.names = append(b.calls, call), append(b.tokens, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")), append(b.names, r.Header.Get("PSU-ID"))
+	if b.location != "" {
+		w.Header().Set("Location", b.location)
+	}
 	w.WriteHeader(said.status)
 	fmt.Fprint(w, said.body)
 }

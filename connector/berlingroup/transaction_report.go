@@ -80,8 +80,12 @@ func isStatement(h http.Header, in *bufio.Reader) bool {
 	first, _ := in.Peek(512) // the next read returns the same error
 	text := strings.TrimLeft(string(first), "\ufeff \t\r\n")
 	media, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
-	return text != "" && text[0] != '{' && text[0] != '[' && media != "" && media != "text/html" && !strings.Contains(media, "json")
+	isJSON := text == "" || text[0] == '{' && !strings.HasPrefix(text, swiftEnvelope) || text[0] == '['
+	return !isJSON && media != "" && media != "text/html" && !strings.Contains(media, "json")
 }
+
+// swiftEnvelope is the beginning of an MT940 message with the header blocks of the SWIFT network.
+const swiftEnvelope = "{1:"
 
 // lenient accepts JSON with the deviations that occur at banks.
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), json.MatchCaseInsensitiveNames(true))

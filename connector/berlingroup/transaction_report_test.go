@@ -24,9 +24,12 @@ const (
 <Ntry><Amt Ccy="EUR">1.00</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts><Cd>BOOK</Cd></Sts><BookgDt><Dt>2026-03-02</Dt></BookgDt><ValDt><Dt>2026-03-02</Dt></ValDt>
 <AcctSvcrRef>R2</AcctSvcrRef><NtryDtls><TxDtls><RmtInf><Ustrd>Gift</Ustrd></RmtInf></TxDtls></NtryDtls></Ntry>
 </Stmt></BkToCstmrStmt></Document>`
-	mt940Statement = ":20:S\r\n:25:DE03999010010000000001\r\n:28C:1\r\n:60F:C260228EUR100,00\r\n" +
-		":61:2603010301D12,50NTRFNONREF//R1\r\n:86:166?00TRANSFER?20Shoes?32Shop\r\n:61:2603020302C1,00NTRFNONREF//R2\r\n:86:Gift\r\n:62F:C260302EUR88,50\r\n-\r\n"
-	frenchStatement = "0130004    02837EUR2 00011234567  280226                                                  0000000010000{                \n" +
+	mt940Lines = ":20:S\r\n:25:DE03999010010000000001\r\n:28C:1\r\n:60F:C260228EUR100,00\r\n" +
+		":61:2603010301D12,50NTRFNONREF//R1\r\n:86:166?00TRANSFER?20Shoes?32Shop\r\n:61:2603020302C1,00NTRFNONREF//R2\r\n:86:Gift\r\n:62F:C260302EUR88,50\r\n"
+	mt940Statement = mt940Lines + "-\r\n"
+	// envelopedStatement begins with the header blocks of the SWIFT network.
+	envelopedStatement = "{1:F01BANKDEFFXXXX0000000000}{2:O9400000260302BANKDEFFXXXX00000000002603020000N}{4:\r\n" + mt940Lines + "-}"
+	frenchStatement    = "0130004    02837EUR2 00011234567  280226                                                  0000000010000{                \n" +
 		"0430004000602837EUR2 0001123456706010326  010326SHOES                            0000001000000000000125}R1              \n" +
 		"0430004000502837EUR2 0001123456705020326  020326GIFT                             0000002000000000000010{R2              \n" +
 		"0730004    02837EUR2 00011234567  020326                                                  0000000009885{                \n"
@@ -49,6 +52,7 @@ func TestStatementFormats(t *testing.T) {
 	for _, test := range []struct{ name, format, media, content string }{
 		{"camt asked for", "camt", "application/xml", camtStatement},
 		{"MT940 asked for", "mt940", "text/plain", mt940Statement},
+		{"MT940 in an envelope", "mt940", "text/plain", envelopedStatement},
 		{"camt as a download", "json", "application/xml; charset=utf-8", camtStatement},
 		{"MT940 as a download", "json", "application/octet-stream", mt940Statement},
 		{"CFONB as a download", "json", "text/plain", frenchStatement},

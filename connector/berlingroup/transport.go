@@ -377,17 +377,32 @@ func checkDepth(body []byte) error {
 	return nil
 }
 
-// resolve returns the target of a link that is absolute or relative to the host. It fails for a
-// target that is not on the host of the bank's API.
+// resolve returns the target of a link: a full address, or a path from the host or from address.api.
+// It fails for a target that is not on the host of the bank's API.
 func (b *Bank) resolve(href string) (string, error) {
 	base, err := url.Parse(b.base)
 	if err != nil {
 		return "", err
 	}
-	to, err := base.Parse(href)
-	if err != nil || to.Scheme != base.Scheme || !strings.EqualFold(to.Host, base.Host) || to.User != nil {
+	to, err := base.Parse(fromHost(base.Path, href))
+	if err != nil || to.Scheme != base.Scheme || !sameServer(to, base) || to.User != nil {
 		return "", errElsewhere
 	}
-	to.Fragment = ""
+	to.Host, to.Fragment = base.Host, ""
 	return to.String(), nil
+}
+
+// fromHost returns a link that is a path from address.api as a path from the host. The standard
+// permits both, and its examples have both. Other links do not change.
+func fromHost(root, href string) string {
+	path := "/" + strings.TrimPrefix(href, "/")
+	if strings.HasPrefix(path, "/v1/") && !strings.HasPrefix(path, root+"/") {
+		return root + path
+	}
+	return href
+}
+
+// sameServer reports whether two https addresses have the same host and port.
+func sameServer(a, b *url.URL) bool {
+	return strings.EqualFold(a.Hostname(), b.Hostname()) && cmp.Or(a.Port(), "443") == cmp.Or(b.Port(), "443")
 }

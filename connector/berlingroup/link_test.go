@@ -1,0 +1,108 @@
+package berlingroup_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"passerelle/connector"
+	"passerelle/payment"
+)
+
+// TestLinksOfAnAddressWithAPath checks the forms of links at a bank whose address has a path. In
+// the OpenAPI files of the standard, the address is https://api.testbank.com/psd2, and the examples
+// of links begin with /psd2/v1, /v1 or v1.
+func TestLinksOfAnAddressWithAPath(t *testing.T) {
+	for _, root := range []string{"/psd2/v1", "/v1", "v1", "SERVER/psd2/v1"} {
+		t.Run(root, func(t *testing.T) {
+			bank := newScripted(t, nil)
+			bank.with(`api = "`+bank.server.URL, `api = "`+bank.server.URL+"/psd2")
+			authorisations := strings.ReplaceAll(root, "SERVER", bank.server.URL) + strings.TrimPrefix(order1, "/v1") + "/authorisations"
+			bank.answers = map[string][]scriptedAnswer{
+				"POST /psd2/v1/payments/sepa-credit-transfers": once(http.StatusCreated, `{"transactionStatus":"RCVD","paymentId":"1","_links":{"startAuthorisation":{"href":"`+authorisations+`"}}}`),
+				"POST /psd2order/authorisations":               once(http.StatusCreated, `{"scaStatus":"received","_links":{"scaRedirect":{"href":"https://bank.example/page"},"scaStatus":{"href":"`+authorisations+`/1"}}}`),
+				"GET /psd2order/status":                        once(http.StatusOK, `{"transactionStatus":"ACTC"}`),
+				"GET /psd2order/authorisations/1":              once(http.StatusOK, `{"scaStatus":"finalised"}`),
+			}
+			o := bank.order("")
+			if report, err := o.keep(o.able.Initiate(t.Context(), o.Order)); err != nil || report.ValidateURI != "https://bank.example/page" {
+				t.Fatalf("the order: %+v, %v; calls %q", report, err, bank.calls)
+			}
+			if report, err := o.status(); err != nil || report.Status != payment.Processing {
+				t.Errorf("the approved order: %+v, %v; calls %q", report, err, bank.calls)
+			}
+		})
+	}
+}
+
+// TestLinksToTheUsualPort checks that a link may name the port of https although the address does
+// not, and the other way round.
+func TestLinksToTheUsualPort(t *testing.T) {
+	for _, test := range []struct{ api, href, want string }{
+		{"https://bank.example", "https://bank.example:443/v1/x", "https://bank.example/v1/x"},
+		{"https://bank.example:443", "https://Bank.example/v1/x", "https://bank.example:443/v1/x"},
+		{"https://bank.example", "https://bank.example:8443/v1/x", ""},
+		{"https://bank.example:8443", "https://bank.example/v1/x", ""},
+		{"https://bank.example", "http://bank.example:443/v1/x", ""},
+		{"https://[2001:db8::1]", "https://[2001:db8::1]:443/v1/x", "https://[2001:db8::1]/v1/x"},
+	} {
+		w := newFixture(t, http.NotFoundHandler(), nil)
+		w.with(`api = "`+w.server.URL, `api = "`+test.api)
+		if got, err := w.load().Target(test.href); got != test.want || (err == nil) != (test.want != "") {
+			t.Errorf("%s at %s: %q, %v, want %q", test.href, test.api, got, err, test.want)
+		}
+	}
+}
+
+// TestAuthorisationsBehindAGateway checks that a payer can approve although the addresses of the
+// authorisation lead to a host that only the bank knows. The connector finds the authorisation in
+// the bank's list.
+func TestAuthorisationsBehindAGateway(t *testing.T) {
+	const inside = "http://core.bank.internal:8080" + order1 + "/authorisations/1"
+	for name, test := range map[string]struct {
+		location, scaStatus string
+	}{
+		"Location":      {inside, ""},
+		"scaStatus":     {"", `,"scaStatus":{"href":"` + inside + `"}`},
+		"only Location": {inside, `,"scaStatus":{"href":"` + order1 + `/authorisations/1"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bank := newScripted(t, map[string][]scriptedAnswer{
+				"POST order/authorisations":  once(http.StatusCreated, `{"scaStatus":"received","_links":{"scaRedirect":{"href":"https://bank.example/page"}`+test.scaStatus+`}}`),
+				"GET order/status":           once(http.StatusOK, `{"transactionStatus":"ACTC"}`),
+				"GET order/authorisations":   once(http.StatusOK, `{"authorisationIds":["1"]}`),
+				"GET order/authorisations/1": {{http.StatusOK, `{"scaStatus":"received"}`}, {http.StatusOK, `{"scaStatus":"finalised"}`}},
+			})
+			bank.location = test.location
+			o := bank.order(`{"path":"` + order1 + `","approval":{"step":"start","at":"` + order1 + `/authorisations","post":true}}`)
+			if report, err := o.status(); err != nil || report.ValidateURI != "https://bank.example/page" {
+				t.Fatalf("the order: %+v, %v; calls %q", report, err, bank.calls)
+			}
+			for range 2 {
+				if _, err := o.status(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if report, err := o.status(); err != nil || report.Status != payment.Processing || bank.count("POST order/authorisations") != 1 {
+				t.Errorf("the approved order: %+v, %v; calls %q", report, err, bank.calls)
+			}
+		})
+	}
+}
+
+// TestOldForms checks responses in the form of the standard's OpenAPI files before version 1.3.4:
+// links that are texts, and a challenge with a single text.
+func TestOldForms(t *testing.T) {
+	bank := newScripted(t, map[string][]scriptedAnswer{
+		"PUT order/authorisations/1": once(http.StatusOK, `{"scaStatus":"scaMethodSelected","challengeData":{"data":"1234 5678"},"_links":{"authoriseTransaction":"`+order1+`/authorisations/1"}}`),
+		"GET order/status":           once(http.StatusOK, `{"transactionStatus":"RCVD"}`),
+	})
+	o := bank.order(`{"path":"` + order1 + `","approval":{"step":"method","at":"` + order1 + `/authorisations/1","methods":[{"authenticationMethodId":"m"}]}}`)
+	report, err := o.answer(connector.Answer{Action: payment.FillFields, Fields: map[string]string{"method": "m"}})
+	asked := func(f payment.Field) bool { return f.Name == "code" && f.Label == "1234 5678" }
+	if err != nil || !slices.ContainsFunc(report.Fields, asked) {
+		t.Errorf("%s, %v", fmt.Sprintf("%+v", report), err)
+	}
+}
