@@ -28,7 +28,10 @@ type bankAccount struct {
 	Details     string    `json:"details"`
 	OwnerName   string    `json:"ownerName"`
 	Balances    []balance `json:"balances"`
-	Links       links     `json:"_links"`
+	// DebitAccounting means that the amounts of debits are positive, and that a debt is a positive
+	// balance. Only card accounts have it.
+	DebitAccounting bool  `json:"debitAccounting"`
+	Links           links `json:"_links"`
 
 	// family is the path of the accounts or card accounts at the bank. key is the account's key in
 	// the service.
@@ -160,11 +163,12 @@ func (v *reading) addBalances(ctx context.Context, a *bankAccount) error {
 	if err != nil {
 		return err
 	}
-	var reported struct {
-		Balances []balance `json:"balances"`
-	}
+	reported := struct {
+		DebitAccounting bool      `json:"debitAccounting"`
+		Balances        []balance `json:"balances"`
+	}{DebitAccounting: a.DebitAccounting}
 	err = v.get(ctx, r, &reported)
-	a.Balances = reported.Balances
+	a.Balances, a.DebitAccounting = reported.Balances, reported.DebitAccounting
 	return err
 }
 
@@ -230,7 +234,7 @@ func (a *bankAccount) newest(types []string) *decimal.Decimal {
 		var best *decimal.Decimal
 		day := ""
 		for _, b := range a.Balances {
-			value, err := b.Amount.decimal()
+			value, err := b.Amount.signed(a.DebitAccounting)
 			if b.Type == wanted && !b.CreditLimitIncluded && err == nil && known(b.Amount.Currency) == known(a.Currency) && (best == nil || b.ReferenceDate > day) {
 				best, day = &value, b.ReferenceDate
 			}
@@ -250,6 +254,16 @@ func (a amount) decimal() (decimal.Decimal, error) {
 		return decimal.Decimal{}, errMalformed
 	}
 	return decimal.Parse(a.Amount)
+}
+
+// signed returns the amount with the sign that debits have in the service: negative. The argument
+// positive means that debits are positive at the bank.
+func (a amount) signed(positive bool) (decimal.Decimal, error) {
+	value, err := a.decimal()
+	if positive {
+		value = value.Neg()
+	}
+	return value, err
 }
 
 // known returns the currency for a known code, and "" for other codes. It also returns "" for XXX,

@@ -38,7 +38,8 @@ type transaction struct {
 	Code            string   `json:"bankTransactionCode"`
 	Card            string   `json:"maskedPAN"`
 
-	pending bool
+	// debitAccounting is the same as in bankAccount.
+	pending, debitAccounting bool
 }
 
 // readAccount passes on the transactions of an account, if the sink wants them.
@@ -140,7 +141,7 @@ func query(r request, more url.Values) request {
 }
 
 func (v *reading) transactionDetails(t *transaction) (passerelle.TransactionDetails, error) {
-	value, err := t.Amount.decimal()
+	value, err := t.Amount.signed(t.debitAccounting)
 	if err != nil {
 		return passerelle.TransactionDetails{}, err
 	}
@@ -149,7 +150,7 @@ func (v *reading) transactionDetails(t *transaction) (passerelle.TransactionDeta
 		BDate: booking, VDate: valued, RDate: made,
 		Date: cmp.Or(booking, valued, made, v.day()), Value: value, Coming: t.pending, Type: t.kind(), Wording: t.wording(), Card: bounded(t.Card),
 	}
-	if original, err := t.OriginalAmount.decimal(); err == nil && known(t.OriginalAmount.Currency) != "" && t.OriginalAmount.Currency != t.Amount.Currency {
+	if original, err := t.OriginalAmount.signed(t.debitAccounting); err == nil && known(t.OriginalAmount.Currency) != "" && t.OriginalAmount.Currency != t.Amount.Currency {
 		d.OriginalValue, d.OriginalCurrency = &original, known(t.OriginalAmount.Currency)
 	}
 	d.Counterparty = t.counterparty(value.IsNeg())

@@ -33,6 +33,8 @@ type page struct {
 	history *history
 	request request
 	batch   []passerelle.TransactionDetails
+	// begun means that the page has had a transaction.
+	begun bool
 	// links are the links of the page to the next pages and downloads.
 	links links
 	// stopped is the error of the sink. After an error, the sink accepts no more transactions.
@@ -101,7 +103,9 @@ func (p *page) takeJSON(in *bufio.Reader, body *arrival.Body) error {
 	groups := func(d *jsontext.Decoder) error {
 		return members(d, map[string]func(*jsontext.Decoder) error{"booked": group(false), "pending": group(true), "_links": p.takeLinks})
 	}
-	err := members(d, map[string]func(*jsontext.Decoder) error{"transactions": groups, "cardTransactions": groups, "_links": p.takeLinks})
+	err := members(d, map[string]func(*jsontext.Decoder) error{
+		"debitAccounting": p.takeDebitAccounting, "transactions": groups, "cardTransactions": groups, "_links": p.takeLinks,
+	})
 	if err == nil {
 		err = concluded(d)
 	}
@@ -161,9 +165,24 @@ func within(d *jsontext.Decoder, begin, end jsontext.Kind, each func() error) er
 
 func (p *page) takeLinks(d *jsontext.Decoder) error { return json.UnmarshalDecode(d, &p.links) }
 
+// takeDebitAccounting reads whether the amounts of debits are positive. In the standard, this member
+// precedes the transactions.
+func (p *page) takeDebitAccounting(d *jsontext.Decoder) error {
+	stated, account := (*bool)(nil), p.history.account
+	if err := json.UnmarshalDecode(d, &stated); err != nil || stated == nil {
+		return err
+	}
+	if p.begun && *stated != account.DebitAccounting {
+		return p.fault(p.request, errMalformed, "its response states debitAccounting only after the transactions")
+	}
+	account.DebitAccounting = *stated
+	return nil
+}
+
 // takeTransaction reads one transaction.
 func (p *page) takeTransaction(d *jsontext.Decoder, body *arrival.Body, pending bool) error {
-	t := transaction{pending: pending}
+	p.begun = true
+	t := transaction{pending: pending, debitAccounting: p.history.account.DebitAccounting}
 	if err := json.UnmarshalDecode(d, &t); err != nil {
 		return err
 	}
