@@ -33,6 +33,7 @@ type transaction struct {
 	Remittance      string   `json:"remittanceInformationUnstructured"`
 	RemittanceLines []string `json:"remittanceInformationUnstructuredArray"`
 	Reference       any      `json:"remittanceInformationStructured"`
+	References      []any    `json:"remittanceInformationStructuredArray"`
 	CardDetails     string   `json:"transactionDetails"`
 	Additional      string   `json:"additionalInformation"`
 	Code            string   `json:"bankTransactionCode"`
@@ -177,15 +178,26 @@ const maxWording = 1000
 
 // wording returns the label: the remittance information or, without it, another text of the bank.
 func (t *transaction) wording() string {
-	text := cmp.Or(t.Remittance, strings.Join(t.RemittanceLines, " "), t.reference(), t.CardDetails, t.Additional, t.Creditor, t.Debtor, t.EndToEndID)
+	text := cmp.Or(t.Remittance, strings.Join(t.RemittanceLines, " "), t.references(), t.CardDetails, t.Additional, t.Creditor, t.Debtor, t.EndToEndID)
 	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
 	return strings.ToValidUTF8(text[:min(len(text), maxWording)], "")
 }
 
-// reference returns the structured remittance information. The bank sends a text or, in newer
-// versions of the standard, an object with a text.
-func (t *transaction) reference() string {
-	switch reported := t.Reference.(type) {
+// references returns the structured remittance information. The bank sends one reference or several.
+func (t *transaction) references() string {
+	var all []string
+	for _, reported := range append([]any{t.Reference}, t.References...) {
+		if text := referenceOf(reported); text != "" {
+			all = append(all, text)
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// referenceOf returns the text of a reference. The bank sends a text or, in newer versions of the
+// standard, an object with a text.
+func referenceOf(reported any) string {
+	switch reported := reported.(type) {
 	case string:
 		return reported
 	case map[string]any:
