@@ -124,10 +124,11 @@ var mayImport = map[string][]string{
 
 	"connector/remote/conformance": {".", "payment", "connector", "connector/connectortest", "connector/remote"},
 
-	"connector/berlingroup":           {".", "payment", "connector", "connector/berlingroup/arrival", "connector/berlingroup/codes", "connector/berlingroup/handshake", "connector/berlingroup/pemfile", "connector/berlingroup/roles", "connector/berlingroup/route", "connector/berlingroup/signing", "connector/berlingroup/tomlfile", "connector/identity", "connector/statements", "statementfile"},
+	"connector/berlingroup":           {".", "payment", "connector", "connector/berlingroup/arrival", "connector/berlingroup/codes", "connector/berlingroup/handshake", "connector/berlingroup/links", "connector/berlingroup/pemfile", "connector/berlingroup/roles", "connector/berlingroup/route", "connector/berlingroup/signing", "connector/berlingroup/tomlfile", "connector/identity", "connector/statements", "statementfile"},
 	"connector/berlingroup/arrival":   {},
 	"connector/berlingroup/codes":     {".", "payment"},
 	"connector/berlingroup/handshake": {"connector/berlingroup/arrival", "connector/berlingroup/signing"},
+	"connector/berlingroup/links":     {},
 	"connector/berlingroup/pemfile":   {"connector/berlingroup/tomlfile"},
 	"connector/berlingroup/roles":     {},
 	"connector/berlingroup/route":     {},

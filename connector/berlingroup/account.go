@@ -12,6 +12,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector/berlingroup/arrival"
+	"passerelle/connector/berlingroup/links"
 )
 
 // bankAccount is an account or a card account as the standard represents it.
@@ -30,8 +31,8 @@ type bankAccount struct {
 	Balances    []balance `json:"balances"`
 	// DebitAccounting means that the amounts of debits are positive, and that a debt is a positive
 	// balance. Only card accounts have it.
-	DebitAccounting bool  `json:"debitAccounting"`
-	Links           links `json:"_links"`
+	DebitAccounting bool      `json:"debitAccounting"`
+	Links           links.Set `json:"_links"`
 
 	// family is the path of the accounts or card accounts at the bank. key is the account's key in
 	// the service.
@@ -54,7 +55,7 @@ type balance struct {
 type accountList struct {
 	Accounts     []bankAccount `json:"accounts"`
 	CardAccounts []bankAccount `json:"cardAccounts"`
-	Links        links         `json:"_links"`
+	Links        links.Set     `json:"_links"`
 }
 
 // These are the paths of the bank's accounts.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"passerelle/connector"
+	"passerelle/connector/berlingroup/links"
 	"passerelle/payment"
 )
 
@@ -172,7 +173,7 @@ type scaAnswer struct {
 	Methods   []scaMethod `json:"scaMethods"`
 	Challenge *challenge  `json:"challengeData"`
 	Message   string      `json:"psuMessage"`
-	Links     links       `json:"_links"`
+	Links     links.Set   `json:"_links"`
 	// IDs is the list of the order's authorisations. Only the response to a request for this list
 	// contains it.
 	IDs []string `json:"authorisationIds"`

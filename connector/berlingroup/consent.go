@@ -3,7 +3,6 @@ package berlingroup
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,6 +14,7 @@ import (
 	"passerelle"
 	"passerelle/connector"
 	"passerelle/connector/berlingroup/codes"
+	"passerelle/connector/berlingroup/links"
 	"passerelle/payment"
 )
 
@@ -342,28 +342,10 @@ func (v *reading) toRefusal(err error) error {
 // maxID is the maximum length of an id from the bank, in bytes.
 const maxID = 200
 
-// links maps the names of links in the standard to the links in a response.
-type links map[string]link
-
-// link is a link in a response. In the OpenAPI file of version 1.3.0, a link is a text. In later
-// files, it is an object.
-type link struct {
-	Href string `json:"href"`
-}
-
-// UnmarshalJSON reads both forms.
-func (l *link) UnmarshalJSON(form []byte) error {
-	type object link
-	if json.Unmarshal(form, &l.Href) == nil {
-		return nil
-	}
-	return json.Unmarshal(form, (*object)(l))
-}
-
 // follow returns the address of a link within the bank's API. It fails for a link to another host,
 // because the request would send secrets there.
 func (b *Bank) follow(r request, href string) (string, error) {
-	address, err := b.resolve(href)
+	address, err := links.Target(b.base, href)
 	if err != nil {
 		return "", b.fault(r, errElsewhere, fmt.Sprintf("its link to %s leads to another host, which is not followed", r.call))
 	}

@@ -14,9 +14,6 @@ func (b *Bank) SetClock(now func() time.Time) { b.now = now }
 // SetLimit sets how long one exchange may take.
 func (b *Bank) SetLimit(most time.Duration) { b.limit = most }
 
-// Target returns the target of a link in a response of the bank.
-func (b *Bank) Target(href string) (string, error) { return b.resolve(href) }
-
 // SetRoute sets the addresses of this machine and of the bank. The returned function returns the
 // number of lookups of these addresses.
 func (b *Bank) SetRoute(own, bank string) func() int {

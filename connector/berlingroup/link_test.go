@@ -37,25 +37,6 @@ func TestLinksOfAnAddressWithAPath(t *testing.T) {
 	}
 }
 
-// TestLinksToTheUsualPort checks that a link may name the port of https although the address does
-// not, and the other way round.
-func TestLinksToTheUsualPort(t *testing.T) {
-	for _, test := range []struct{ api, href, want string }{
-		{"https://bank.example", "https://bank.example:443/v1/x", "https://bank.example/v1/x"},
-		{"https://bank.example:443", "https://Bank.example/v1/x", "https://bank.example:443/v1/x"},
-		{"https://bank.example", "https://bank.example:8443/v1/x", ""},
-		{"https://bank.example:8443", "https://bank.example/v1/x", ""},
-		{"https://bank.example", "http://bank.example:443/v1/x", ""},
-		{"https://[2001:db8::1]", "https://[2001:db8::1]:443/v1/x", "https://[2001:db8::1]/v1/x"},
-	} {
-		w := newFixture(t, http.NotFoundHandler(), nil)
-		w.with(`api = "`+w.server.URL, `api = "`+test.api)
-		if got, err := w.load().Target(test.href); got != test.want || (err == nil) != (test.want != "") {
-			t.Errorf("%s at %s: %q, %v, want %q", test.href, test.api, got, err, test.want)
-		}
-	}
-}
-
 // TestAuthorisationsBehindAGateway checks that a payer can approve although the addresses of the
 // authorisation lead to a host that only the bank knows. The connector finds the authorisation in
 // the bank's list.

@@ -16,6 +16,7 @@ import (
 	"passerelle"
 	"passerelle/connector"
 	"passerelle/connector/berlingroup/arrival"
+	"passerelle/connector/berlingroup/links"
 	"passerelle/connector/identity"
 	"passerelle/connector/statements"
 	"passerelle/statementfile"
@@ -36,7 +37,7 @@ type page struct {
 	// begun means that the page has had a transaction.
 	begun bool
 	// links are the links of the page to the next pages and downloads.
-	links links
+	links links.Set
 	// stopped is the error of the sink. After an error, the sink accepts no more transactions.
 	stopped error
 }
@@ -46,7 +47,7 @@ func (v *reading) readReport(ctx context.Context, s *history, first request) err
 	first.accept = formats[v.file.Profile.Accounts.formatOf(s.account.family)].media
 	pages := v.pages(first)
 	for !pages.end {
-		p := &page{reading: v, history: s, request: pages.request, links: links{}}
+		p := &page{reading: v, history: s, request: pages.request, links: links.Set{}}
 		p.request.take = p.take
 		s.sieve.page++
 		if _, err := v.fetch(ctx, p.request); err != nil {
@@ -168,14 +169,14 @@ func (p *page) takeLinks(d *jsontext.Decoder) error { return json.UnmarshalDecod
 // takeDebitAccounting reads whether the amounts of debits are positive. In the standard, this member
 // precedes the transactions.
 func (p *page) takeDebitAccounting(d *jsontext.Decoder) error {
-	stated, account := (*bool)(nil), p.history.account
-	if err := json.UnmarshalDecode(d, &stated); err != nil || stated == nil {
+	reported, account := (*bool)(nil), p.history.account
+	if err := json.UnmarshalDecode(d, &reported); err != nil || reported == nil {
 		return err
 	}
-	if p.begun && *stated != account.DebitAccounting {
-		return p.fault(p.request, errMalformed, "its response states debitAccounting only after the transactions")
+	if p.begun && *reported != account.DebitAccounting {
+		return p.fault(p.request, errMalformed, "its response has debitAccounting only after the transactions")
 	}
-	account.DebitAccounting = *stated
+	account.DebitAccounting = *reported
 	return nil
 }
 

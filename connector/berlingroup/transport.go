@@ -29,8 +29,6 @@ const (
 	// largeAnswer limits a page of a list of accounts, in bytes. Package arrival limits lists of
 	// transactions.
 	largeAnswer = 16 << 20
-	// maxDepth is the maximum nesting of JSON. The standard needs seven levels.
-	maxDepth = 64
 	// maxHeaders limits the headers of a response, in bytes.
 	maxHeaders = 64 << 10
 )
@@ -340,11 +338,7 @@ func uuidOf(raw [16]byte) string {
 // decode decodes a JSON response. It fails when the JSON is invalid or nested too deeply.
 func (b *Bank) decode(r request, a answer, into any) error {
 	r.id = a.id
-	err := checkDepth(a.body)
-	if err == nil {
-		err = json.Unmarshal(a.body, into)
-	}
-	if err != nil {
+	if arrival.TooDeep(a.body) || json.Unmarshal(a.body, into) != nil {
 		return b.fault(r, errMalformed, errMalformed.Error())
 	}
 	return nil
@@ -353,56 +347,3 @@ func (b *Bank) decode(r request, a answer, into any) error {
 // errMalformed means that a response does not follow the standard. Its text contains no data from
 // the response.
 var errMalformed = errors.New("its response is not valid JSON of the standard")
-
-// checkDepth checks the nesting of JSON before it is decoded.
-func checkDepth(body []byte) error {
-	depth, deepest, quoted := 0, 0, false
-	for i := 0; i < len(body); i++ {
-		switch c := body[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			depth++
-			deepest = max(deepest, depth)
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	if deepest > maxDepth {
-		return errMalformed
-	}
-	return nil
-}
-
-// resolve returns the target of a link: a full address, or a path from the host or from address.api.
-// It fails for a target that is not on the host of the bank's API.
-func (b *Bank) resolve(href string) (string, error) {
-	base, err := url.Parse(b.base)
-	if err != nil {
-		return "", err
-	}
-	to, err := base.Parse(fromHost(base.Path, href))
-	if err != nil || to.Scheme != base.Scheme || !sameServer(to, base) || to.User != nil {
-		return "", errElsewhere
-	}
-	to.Host, to.Fragment = base.Host, ""
-	return to.String(), nil
-}
-
-// fromHost returns a link that is a path from address.api as a path from the host. The standard
-// permits both, and its examples have both. Other links do not change.
-func fromHost(root, href string) string {
-	path := "/" + strings.TrimPrefix(href, "/")
-	if strings.HasPrefix(path, "/v1/") && !strings.HasPrefix(path, root+"/") {
-		return root + path
-	}
-	return href
-}
-
-// sameServer reports whether two https addresses have the same host and port.
-func sameServer(a, b *url.URL) bool {
-	return strings.EqualFold(a.Hostname(), b.Hostname()) && cmp.Or(a.Port(), "443") == cmp.Or(b.Port(), "443")
-}

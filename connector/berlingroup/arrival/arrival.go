@@ -1,4 +1,4 @@
-// Package arrival reads the bodies of a bank's responses within limits of size and time.
+// Package arrival reads the bodies of a bank's responses within limits of size, nesting and time.
 //
 // It owns the limits for responses that are read while they arrive. It does not own the request or
 // the meaning of the response. It fails with ErrTooLarge when a response exceeds its limit, and
@@ -11,12 +11,15 @@ import (
 	"time"
 )
 
-// These are the limits for responses that are read while they arrive.
+// These are the limits for responses. All but maxDepth are for responses that are read while they
+// arrive.
 const (
 	// largestReport is the maximum size of a response in bytes. largestItem is the maximum number
 	// of bytes before the next item.
 	largestReport = 256 << 20
 	largestItem   = 1 << 20
+	// maxDepth is the maximum nesting of JSON. The standard needs seven levels.
+	maxDepth = 64
 	// slowest is the number of bytes that add one second to the time limit of a bank.
 	slowest = 64 << 10
 )
@@ -81,4 +84,24 @@ func (b *Body) Read(p []byte) (int, error) {
 		b.failed = err
 	}
 	return n, err
+}
+
+// TooDeep reports whether JSON is nested too deeply to be decoded.
+func TooDeep(body []byte) bool {
+	depth, deepest, quoted := 0, 0, false
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return deepest > maxDepth
 }

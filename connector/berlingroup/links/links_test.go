@@ -1,0 +1,32 @@
+package links_test
+
+import (
+	"testing"
+
+	"passerelle/connector/berlingroup/links"
+)
+
+// TestTarget checks that a link leads to the server of the bank's API, which it may name with or
+// without the port of https.
+func TestTarget(t *testing.T) {
+	for _, test := range []struct{ base, href, want string }{
+		{"https://bank.example", "https://bank.example:443/v1/x", "https://bank.example/v1/x"},
+		{"https://bank.example:443", "https://Bank.example/v1/x", "https://bank.example:443/v1/x"},
+		{"https://bank.example", "https://bank.example:8443/v1/x", ""},
+		{"https://bank.example:8443", "https://bank.example/v1/x", ""},
+		{"https://bank.example", "http://bank.example:443/v1/x", ""},
+		{"https://bank.example", "//elsewhere.example/v1/x", ""},
+		{"https://bank.example", "https://user@bank.example/v1/x", ""},
+		{"https://[2001:db8::1]", "https://[2001:db8::1]:443/v1/x", "https://[2001:db8::1]/v1/x"},
+		{"https://bank.example", "/v1/x?page=2#end", "https://bank.example/v1/x?page=2"},
+		{"https://bank.example/psd2", "/v1/x", "https://bank.example/psd2/v1/x"},
+		{"https://bank.example/psd2", "v1/x", "https://bank.example/psd2/v1/x"},
+		{"https://bank.example/psd2", "/psd2/v1/x", "https://bank.example/psd2/v1/x"},
+		{"https://bank.example/psd2", "/downloads/7", "https://bank.example/downloads/7"},
+		{"https://bank.example/v1", "/v1/v1/x", "https://bank.example/v1/v1/x"},
+	} {
+		if got, err := links.Target(test.base, test.href); got != test.want || (err == nil) != (test.want != "") {
+			t.Errorf("%s at %s: %q, %v, want %q", test.href, test.base, got, err, test.want)
+		}
+	}
+}
