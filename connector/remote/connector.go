@@ -115,7 +115,7 @@ func (c canceller) Cancel(ctx context.Context, o connector.Order) (payment.Repor
 
 func (r remote) order(ctx context.Context, call string, o connector.Order, a *connector.Answer) (payment.Report, error) {
 	var got orderAnswer
-	if err := r.call(ctx, call, orderCall{deadline(ctx), newOrder(o), a}, &got); err != nil {
+	if err := r.call(ctx, call, orderCall{r.deadline(ctx), newOrder(o), a}, &got); err != nil {
 		return payment.Report{}, err
 	}
 	if got.Error != nil {

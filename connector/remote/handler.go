@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"path"
+	"strconv"
 	"time"
 
 	"passerelle"
@@ -36,6 +37,14 @@ type exchange struct {
 	*handler
 	w     http.ResponseWriter
 	nonce string
+	// sent is the time of the request on the caller's clock.
+	sent time.Time
+}
+
+// within returns a context that ends at the caller's deadline. It counts from the time of the
+// request, because the caller's clock may differ by minutes.
+func (e exchange) within(ctx context.Context, deadline time.Time) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, deadline.Sub(e.sent))
 }
 
 // ServeHTTP handles one call.
@@ -49,7 +58,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusUnauthorized)
 		return
 	}
-	e := exchange{h, w, r.Header.Get(headerNonce)}
+	sent, _ := strconv.ParseInt(r.Header.Get(headerTimestamp), 10, 64) // verify has checked it
+	e := exchange{h, w, r.Header.Get(headerNonce), time.Unix(sent, 0)}
 	name := path.Base(r.URL.Path)
 	serve := e.calls()[name]
 	if serve == nil {
@@ -128,7 +138,7 @@ func (e exchange) order(ctx context.Context, name string, body []byte) error {
 	if err := decode(body, &call, lenient); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithDeadline(ctx, call.Deadline)
+	ctx, cancel := e.within(ctx, call.Deadline)
 	defer cancel()
 	report, err := e.ask(ctx, name, call)
 	return e.answer(orderAnswer{report, failureOf(err)})
@@ -163,7 +173,7 @@ func (e exchange) data(ctx context.Context, name string, body []byte) error {
 	if err := decode(body, &call, lenient); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithDeadline(ctx, call.Deadline)
+	ctx, cancel := e.within(ctx, call.Deadline)
 	defer cancel()
 	reader, _ := e.connector.(connector.DataReader)
 	switch name {

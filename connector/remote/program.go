@@ -122,7 +122,7 @@ func refusePublic(_, address string, _ syscall.RawConn) error {
 // profile.
 func (p *Program) Describe(ctx context.Context) (Profile, error) {
 	var described Profile
-	if err := p.call(ctx, callProfile, struct{ Deadline time.Time }{deadline(ctx)}, &described); err != nil {
+	if err := p.call(ctx, callProfile, struct{ Deadline time.Time }{p.deadline(ctx)}, &described); err != nil {
 		return described, err
 	}
 	if err := described.Check(); err != nil {
@@ -134,12 +134,21 @@ func (p *Program) Describe(ctx context.Context) (Profile, error) {
 // maxQuoted is the maximum number of characters that an error repeats from a program's profile.
 const maxQuoted = 300
 
-// deadline returns the time by which a call that begins now must have its response.
-func deadline(ctx context.Context) time.Time {
+// deadline returns the time at which a call that begins now must have its response, on the clock
+// that the header with the timestamp shows.
+func (p *Program) deadline(ctx context.Context) time.Time {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	return p.streamDeadline(ctx)
+}
+
+// streamDeadline returns the deadline of a stream, which has no limit like callTime.
+func (p *Program) streamDeadline(ctx context.Context) time.Time {
+	left := streamTime
 	if at, set := ctx.Deadline(); set {
-		return at
+		left = time.Until(at)
 	}
-	return time.Now().Add(callTime)
+	return p.now().Add(left)
 }
 
 // fault describes a failure for the operator.
@@ -152,6 +161,9 @@ var errNotAnswer = errors.New("it did not respond with the status 200")
 
 // errAbsent means that a response has the status 404.
 var errAbsent = errors.New("it has no such call (404)")
+
+// errRefusedRequest means that a response has the status 401.
+var errRefusedRequest = errors.New("the signature is missing or wrong, or the clocks differ: both sides need the same secret, and clocks that differ by less than five minutes")
 
 // errLarge means that a response or a line exceeds its limit.
 var errLarge = errors.New("its response is larger than the protocol allows")
@@ -179,13 +191,13 @@ func (p *Program) call(ctx context.Context, name string, body, into any) error {
 		if len(raw) > maxAnswer {
 			return errLarge
 		}
+		if response.StatusCode != http.StatusOK {
+			return statusError(response)
+		}
 		sum := p.secret.answerMAC(response.StatusCode, nonce)
 		sum.Write(raw)
 		if !equal(sum, response.Header.Get(headerSignature)) {
-			return errors.Join(statusError(response), errUnsigned)
-		}
-		if response.StatusCode != http.StatusOK {
-			return statusError(response)
+			return errUnsigned
 		}
 		return decode(raw, into, p.how)
 	})
@@ -196,8 +208,11 @@ func statusError(r *http.Response) error {
 	if r.StatusCode == http.StatusOK {
 		return nil
 	}
-	if r.StatusCode == http.StatusNotFound {
+	switch r.StatusCode {
+	case http.StatusNotFound:
 		return fmt.Errorf("%w: %w", errNotAnswer, errAbsent)
+	case http.StatusUnauthorized:
+		return fmt.Errorf("%w but with 401: %w", errNotAnswer, errRefusedRequest)
 	}
 	return fmt.Errorf("%w but with %d", errNotAnswer, r.StatusCode)
 }

@@ -32,7 +32,7 @@ func taken(err error) error {
 // account that the user does not share.
 func (r reader) Read(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	var listed accountsAnswer
-	if err := r.call(ctx, callAccounts, dataCall{Deadline: deadline(ctx), Request: req}, &listed); err != nil {
+	if err := r.call(ctx, callAccounts, dataCall{Deadline: r.deadline(ctx), Request: req}, &listed); err != nil {
 		return connector.Outcome{}, err
 	}
 	first := listed.Outcome
@@ -42,7 +42,7 @@ func (r reader) Read(ctx context.Context, req connector.DataRequest, out connect
 	if listed.Error != nil || first.State != "" {
 		return first, listed.Error.err()
 	}
-	next := dataCall{Deadline: deadline(ctx), Request: req}
+	next := dataCall{Deadline: r.streamDeadline(ctx), Request: req}
 	next.Request.Answers, next.Request.Callback, next.Request.Resumed = nil, nil, false
 	if first.Memory != nil {
 		next.Request.Memory = first.Memory
@@ -127,7 +127,7 @@ func (r reader) File(ctx context.Context, req connector.DataRequest, of connecto
 	if !r.described.Files {
 		return "", errors.New("the program has no files")
 	}
-	last, err := r.stream(ctx, callFile, dataCall{Deadline: deadline(ctx), Request: req, File: &of}, func(one record) error {
+	last, err := r.stream(ctx, callFile, dataCall{Deadline: r.streamDeadline(ctx), Request: req, File: &of}, func(one record) error {
 		_, err := w.Write(one.Data)
 		return err
 	})
@@ -143,7 +143,7 @@ func (r reader) Terminate(ctx context.Context, req connector.DataRequest) error 
 		return nil
 	}
 	var got accountsAnswer
-	if err := r.call(ctx, callTerminate, dataCall{Deadline: deadline(ctx), Request: req}, &got); err != nil {
+	if err := r.call(ctx, callTerminate, dataCall{Deadline: r.deadline(ctx), Request: req}, &got); err != nil {
 		return err
 	}
 	return got.Error.err()

@@ -86,7 +86,7 @@ type Tested interface {
 // with ErrNoTest when the program does not offer the call "test".
 func (p *Program) Test(ctx context.Context, a Act) (Acted, error) {
 	var did Acted
-	err := p.call(ctx, callTest, testCall{deadline(ctx), a.Act, newOrder(a.Order), a.Report, a.Lasting, a.Request, a.Outcome}, &did)
+	err := p.call(ctx, callTest, testCall{p.deadline(ctx), a.Act, newOrder(a.Order), a.Report, a.Lasting, a.Request, a.Outcome}, &did)
 	if errors.Is(err, errAbsent) {
 		return did, ErrNoTest
 	}
@@ -101,7 +101,7 @@ func (e exchange) test(ctx context.Context, _ string, body []byte) error {
 	if err := decode(body, &call, lenient); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithDeadline(ctx, call.Deadline)
+	ctx, cancel := e.within(ctx, call.Deadline)
 	defer cancel()
 	tested, _ := e.connector.(Tested)
 	var did Acted
@@ -139,7 +139,7 @@ var forgeries = []struct {
 func (p *Program) CheckRefusals(ctx context.Context) error {
 	var faults []error
 	for _, f := range forgeries {
-		r, _, err := p.request(ctx, callProfile, struct{ Deadline time.Time }{deadline(ctx)})
+		r, _, err := p.request(ctx, callProfile, struct{ Deadline time.Time }{p.deadline(ctx)})
 		if err != nil {
 			return err
 		}
