@@ -22,12 +22,14 @@ const (
 const remembered = 256
 
 // breaker counts consecutive failures, and opens when there are too many. An open breaker refuses
-// calls until the time in the field until. It then allows one call, and sets probing until this
-// call or an older one ends. Meanwhile, it refuses others.
+// calls until the time in the field until. It then allows one call, and refuses others until this
+// call or an older one ends. A call may take long although the bank has recovered, or never end. The
+// breaker therefore allows the next call after openTime.
 type breaker struct {
-	inARow  int
-	until   time.Time
-	probing bool
+	inARow int
+	until  time.Time
+	// probed is the beginning of the allowed call, zero when no such call is running.
+	probed time.Time
 	// refused means that the last call was Refused or Suspected.
 	refused bool
 }
@@ -50,11 +52,18 @@ const (
 func (b *breaker) open(after int) bool { return b.inARow >= after }
 
 func (b *breaker) allows(now time.Time, after int) bool {
-	return !b.open(after) || !b.probing && !now.Before(b.until)
+	return !b.open(after) || !now.Before(b.until) && !now.Before(b.probed.Add(openTime))
+}
+
+// enter records the beginning of an allowed call.
+func (b *breaker) enter(now time.Time, after int) {
+	if b.open(after) {
+		b.probed = now
+	}
 }
 
 func (b *breaker) record(ended time.Time, result CallResult) {
-	b.probing, b.refused = false, result == Refused || result == Suspected
+	b.probed, b.refused = time.Time{}, result == Refused || result == Suspected
 	if result == Answered || result == Suspected {
 		b.inARow = 0
 		return
@@ -84,7 +93,7 @@ type callHealth struct {
 	many    int
 }
 
-// Enter reports whether a call of a kind may start. An open circuit allows one call after openTime.
+// Enter reports whether a call of a kind may start. An open circuit allows one call per openTime.
 // Each allowed call must end with Record or Leave.
 func (c *Circuit) Enter(call string, now time.Time) bool {
 	c.mu.Lock()
@@ -93,7 +102,8 @@ func (c *Circuit) Enter(call string, now time.Time) bool {
 	if !c.all.allows(now, failuresToOpen) || !kind.allows(now, failuresOfAKind) {
 		return false
 	}
-	c.all.probing, kind.probing = c.all.open(failuresToOpen), kind.open(failuresOfAKind)
+	c.all.enter(now, failuresToOpen)
+	kind.enter(now, failuresOfAKind)
 	return true
 }
 
@@ -139,7 +149,7 @@ func (c *Circuit) noteElsewhere(disturbed bool) {
 func (c *Circuit) Leave(call string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.all.probing, c.kind(call).breaker.probing = false, false
+	c.all.probed, c.kind(call).breaker.probed = time.Time{}, time.Time{}
 }
 
 // Record ends a call and records its result.
@@ -151,7 +161,7 @@ func (c *Circuit) Record(call string, begun, ended time.Time, result CallResult)
 	kind.many++
 	kind.breaker.record(ended, result)
 	if result == Refused { // calls of other kinds may use a role that the bank accepts
-		c.all.probing = false
+		c.all.probed = time.Time{}
 	} else {
 		c.all.record(ended, result)
 	}

@@ -93,3 +93,25 @@ func TestRefusedService(t *testing.T) {
 		t.Errorf("after suspected refusals: %+v", h)
 	}
 }
+
+// TestLongProbe checks that a probe which takes long, such as the read of a long list, does not keep
+// other calls from a bank that has recovered. The same applies to a probe that never ends.
+func TestLongProbe(t *testing.T) {
+	var c connector.Circuit
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for range 5 {
+		c.Record("read", now, now, connector.Failed)
+	}
+	for _, after := range []struct {
+		time time.Duration
+		open bool
+	}{{29 * time.Second, false}, {30 * time.Second, true}, {59 * time.Second, false}, {60 * time.Second, true}, {89 * time.Second, false}, {90 * time.Second, true}} {
+		if c.Enter("read", now.Add(after.time)) != after.open {
+			t.Errorf("a call after %v is let through: %v", after.time, !after.open)
+		}
+	}
+	c.Record("pay", now, now.Add(91*time.Second), connector.Answered)
+	if !c.Enter("pay", now.Add(91*time.Second)) || c.Disturbed() {
+		t.Error("the success of a later probe does not close the circuit")
+	}
+}
