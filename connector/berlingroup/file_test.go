@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -311,6 +312,27 @@ func TestNoUnattendedCalls(t *testing.T) {
 	outcome, err := bank.Connector().(connector.DataReader).Read(t.Context(), connector.DataRequest{Now: noon, Memory: []byte(`{"consent":"c1","valid":true,"until":"2100-01-01T00:00:00Z"}`)}, nil)
 	if err != nil || outcome.State != passerelle.RateLimiting || outcome.RetryAfter != 24*time.Hour {
 		t.Errorf("a read without the user ends with %+v, %v", outcome, err)
+	}
+}
+
+// TestInlineTables: a file may write tables in one line. Its fields count as fields of the file,
+// also if they are 0.
+func TestInlineTables(t *testing.T) {
+	w := newFixture(t, http.NotFoundHandler(), nil)
+	head, _, _ := strings.Cut(w.file, "[profile]")
+	w.file = "profile = { sca = [\"redirect\"], calls_a_day = 0, accounts = { consents = [\"global\"], history_days = 90 } }\n" + head
+	settings := w.load().Settings()
+	for _, want := range []berlingroup.Setting{
+		{Name: "profile.calls_a_day", Value: 0}, {Name: "profile.accounts.history_days", Value: 90}, {Name: "profile.accounts.consent_days", Value: 180, Preset: true},
+	} {
+		if !slices.ContainsFunc(settings, func(s berlingroup.Setting) bool { return reflect.DeepEqual(s, want) }) {
+			t.Errorf("the settings are %v, want %v", settings, want)
+		}
+	}
+	w.write("bank.toml", []byte(strings.Replace(w.file, "history_days = 90", "history_days = 0", 1)))
+	_, err := berlingroup.Load(filepath.Join(w.folder, "bank.toml"))
+	if all := tomlfile.Complaints(err); len(all) != 1 || all[0].Field != "profile.accounts.history_days" || all[0].Line != 1 || all[0].Column != 86 {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -135,25 +135,38 @@ func (p *Places) Beside(name string) string {
 // locate finds the positions of all fields in a valid document.
 func locate(path string, content []byte) (*Places, error) {
 	found := &Places{Path: path, at: map[string]unstable.Position{}}
-	parser, table := unstable.Parser{}, ""
+	parser, table := &unstable.Parser{}, ""
 	parser.Reset(content)
 	for parser.NextExpression() {
 		e := parser.Expression()
-		name, first := dotted(e.Key())
-		if first == nil {
+		if e.Kind == unstable.KeyValue {
+			found.note(parser, table, e)
 			continue
 		}
-		if e.Kind == unstable.KeyValue {
-			name = strings.TrimPrefix(table+"."+name, ".")
-		} else {
-			table = name
-		}
-		found.at[name] = parser.Shape(parser.Range(first.Data)).Start
+		table = found.note(parser, "", e)
 	}
 	if err := parser.Error(); err != nil {
 		return nil, &Complaint{Path: path, Message: err.Error()}
 	}
 	return found, nil
+}
+
+// note records the position of the expression's key, and of the keys in the table that is its
+// value. It returns the complete name of the key. The argument table is the name of the enclosing
+// table.
+func (p *Places) note(parser *unstable.Parser, table string, e *unstable.Node) string {
+	name, first := dotted(e.Key())
+	name = strings.TrimPrefix(table+"."+name, ".")
+	p.at[name] = parser.Shape(parser.Range(first.Data)).Start
+	if e.Kind != unstable.KeyValue || e.Value().Kind != unstable.InlineTable {
+		return name
+	}
+	for inside := e.Value().Children(); inside.Next(); {
+		if inside.Node().Kind == unstable.KeyValue {
+			p.note(parser, name, inside.Node())
+		}
+	}
+	return name
 }
 
 func dotted(key unstable.Iterator) (string, *unstable.Node) {
