@@ -5,24 +5,30 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/connector/berlingroup/arrival"
 	"passerelle/connector/berlingroup/codes"
 	"passerelle/payment"
 )
 
 // messages returns the messages in a response. It returns no message when the response does not
-// follow the standard.
+// follow the standard. If a response refuses the token without a code of the standard, as RFC 6750
+// (section 3.1) defines it or after the end of the grant, messages adds the code TOKEN_INVALID.
 func (b *Bank) messages(r request, a answer) []codes.Message {
 	var body codes.Body
-	if b.decode(r, a, &body) != nil {
-		return nil
+	var all []codes.Message
+	if b.decode(r, a, &body) == nil {
+		all = body.All()
 	}
-	return body.All()
+	refused := a.ungranted || strings.Contains(a.header.Get("WWW-Authenticate"), `error="invalid_token"`)
+	if a.status == http.StatusUnauthorized && refused && codes.Known(all) == "" {
+		all = append(all, codes.Message{Code: "TOKEN_INVALID"})
+	}
+	return all
 }
 
 // closedCode is the code with which a bank says that it is closed. A 503 without this code may come
@@ -104,7 +110,7 @@ func (b *Bank) refused(r request, a answer) error {
 	r.id = a.id
 	judged := b.judge(r, a)
 	all := judged.all
-	refusal := &readRefusal{state: codes.ReadState(a.status, all), code: codes.Known(all), retryAfter: retryAfter(a.header, b.now())}
+	refusal := &readRefusal{state: codes.ReadState(a.status, all), code: codes.Known(all), retryAfter: arrival.RetryAfter(a.header, b.now())}
 	if refusal.state == passerelle.Bug {
 		refusal.fault = b.fault(r, errRefused, judged.says+": "+codes.ReadRemedy(a.status, all)+b.skew(a))
 	}
@@ -118,16 +124,3 @@ func (b *Bank) refused(r request, a answer) error {
 
 // errRefused means that the bank refuses our request.
 var errRefused = errors.New("the bank refuses the request")
-
-// retryAfter returns how long a bank asks the service to wait before the next request (RFC 9110,
-// section 10.2.3).
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	reported := h.Get("Retry-After")
-	if seconds, err := strconv.Atoi(reported); err == nil {
-		return time.Duration(min(max(seconds, 0), maxLife)) * time.Second
-	}
-	if at, err := http.ParseTime(reported); err == nil {
-		return min(max(at.Sub(now), 0), maxLife*time.Second)
-	}
-	return 0
-}

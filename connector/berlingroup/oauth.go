@@ -102,7 +102,7 @@ func (b *Bank) refresh(ctx context.Context, g *grant, save func(context.Context)
 // callGranted makes a request with the token of a grant, if there is one. With a refresh token, it
 // replaces a refused token once and repeats the request, which the bank has not executed. It
 // repeats a request with a body only if the bank's error code is about the token, because a wrong
-// password must not be sent twice.
+// password must not be sent twice. If the grant has ended, it returns the refusal.
 func (b *Bank) callGranted(ctx context.Context, g *grant, r request, save func(context.Context)) (answer, error) {
 	if g == nil {
 		return b.call(ctx, r)
@@ -115,7 +115,9 @@ func (b *Bank) callGranted(ctx context.Context, g *grant, r request, save func(c
 	if err := b.refresh(ctx, g, save); err != nil {
 		return a, err
 	}
-	r.header.Del("Authorization")
+	if a.ungranted = g.Token == ""; a.ungranted {
+		return a, nil
+	}
 	g.bear(r.header)
 	return b.call(ctx, r)
 }
@@ -130,6 +132,7 @@ func (b *Bank) callAnyhow(ctx context.Context, g *grant, r request, save func(co
 	}
 	r.header.Del("Authorization")
 	bare, failed := b.call(ctx, r)
+	bare.ungranted = true
 	if err != nil && !bare.succeeded() {
 		return a, err // a later call may get a token
 	}

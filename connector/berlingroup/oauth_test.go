@@ -94,6 +94,46 @@ func TestRefusedRefreshTokens(t *testing.T) {
 	}
 }
 
+// TestTokensRefusedWithoutACode checks banks that refuse a token without a code of the standard: in
+// the form of RFC 6750, or with a bare 401 when the authorisation server says that the grant has
+// ended. The user then gives a new consent. The service tells the operator once that it cannot
+// follow an order.
+func TestTokensRefusedWithoutACode(t *testing.T) {
+	for name, test := range map[string]struct {
+		challenge, refresh string
+		ended              bool
+	}{
+		"an invalid token":                        {`Bearer realm="bank", error="invalid_token", error_description="expired"`, "", true},
+		"an invalid token, and an invalid grant":  {`Bearer error="invalid_token"`, `,"refresh":"R1"`, true},
+		"a bare refusal, and an invalid grant":    {"", `,"refresh":"R1"`, true},
+		"a refusal without a token, as the grant": {`Bearer realm="bank"`, `,"refresh":"R1"`, true},
+		"a bare refusal":                          {"", "", false},
+		"a scope that does not suffice":           {`Bearer error="insufficient_scope"`, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bare := scriptedAnswer{401, ""}
+			bank := newScripted(t, map[string][]scriptedAnswer{
+				"POST /token": {{400, `{"error":"invalid_grant"}`}}, "GET /v1/accounts": {bare}, "GET order/status": {bare},
+			})
+			bank.challenge = test.challenge
+			bank.file += "\n[profile.accounts]\nconsents = [\"global\"]\n"
+			reader, _ := bank.load().Connector().(connector.DataReader)
+			r := &bankReader{t: t, reader: reader, now: noon}
+			grant := `{"oauth":{"token":"T1"` + test.refresh + `}}`
+			r.memory = fmt.Appendf(nil, `{"consent":"C1","valid":true,"until":%q,"approval":%s}`, noon.AddDate(0, 1, 0).Format(time.RFC3339), grant)
+			want := map[bool]passerelle.ConnectionState{true: passerelle.WebauthRequired, false: passerelle.Bug}[test.ended]
+			if o, _, err := r.read(false); o.State != want || (err == nil) != test.ended {
+				t.Errorf("the read ends with %+v, %v, want %s", o, err, want)
+			}
+			o := bank.order(`{"path":"` + order1 + `","approval":` + strings.Replace(grant, "{", `{"step":"authorised",`, 1) + `}`)
+			o.Payment.State = payment.Pending
+			if report, err := o.status(); (err == nil && strings.Contains(report.Remark, "Ask the bank")) != test.ended {
+				t.Errorf("the status: %+v, %v", report, err)
+			}
+		})
+	}
+}
+
 func TestRenewedTokensMayBeTheSame(t *testing.T) {
 	for issued, kept := range map[string]string{
 		`{"access_token":"T1","token_type":"Bearer","refresh_token":"R2"}`: "R2",

@@ -19,8 +19,9 @@ type scripted struct {
 	// calls lists the received calls, each with its body or grant type, if any. tokens and names
 	// contain the access token and the PSU-ID of each call.
 	calls, tokens, names []string
-	// location is the header Location of each response, if it is not empty.
-	location string
+	// location is the header Location of each response, and challenge is the header WWW-Authenticate
+	// of each response with the status 401, if they are not empty.
+	location, challenge string
 }
 
 type scriptedAnswer struct {
@@ -61,6 +62,9 @@ func (b *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.calls, b.tokens, b.names = append(b.calls, call), append(b.tokens, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")), append(b.names, r.Header.Get("PSU-ID"))
 	if b.location != "" {
 		w.Header().Set("Location", b.location)
+	}
+	if b.challenge != "" && said.status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", b.challenge)
 	}
 	w.WriteHeader(said.status)
 	fmt.Fprint(w, said.body)

@@ -74,6 +74,8 @@ type answer struct {
 	taking time.Duration
 	// untried means that the call failed before it tried a connection.
 	untried bool
+	// ungranted means that the customer's grant has ended. A status 401 is then about the token.
+	ungranted bool
 }
 
 // maxSkew is the smallest difference between this machine's clock and the bank's that messages

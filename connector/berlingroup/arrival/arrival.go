@@ -1,13 +1,16 @@
 // Package arrival reads the bodies of a bank's responses within limits of size, nesting and time.
 //
-// It owns the limits for responses that are read while they arrive. It does not own the request or
-// the meaning of the response. It fails with ErrTooLarge when a response exceeds its limit, and
-// with the error of the connection when the bank is too slow.
+// It owns the limits for responses that are read while they arrive, and the limit of the wait that a
+// response asks for. It does not own the request or the meaning of the response. It fails with
+// ErrTooLarge when a response exceeds its limit, and with the error of the connection when the bank
+// is too slow.
 package arrival
 
 import (
 	"errors"
 	"io"
+	"net/http"
+	"strconv"
 	"time"
 )
 
@@ -104,4 +107,20 @@ func TooDeep(body []byte) bool {
 		}
 	}
 	return deepest > maxDepth
+}
+
+// longestRetry is the longest wait that a bank can ask for.
+const longestRetry = 24 * time.Hour
+
+// RetryAfter returns how long a bank asks the service to wait before the next request (RFC 9110,
+// section 10.2.3). It returns at most longestRetry.
+func RetryAfter(h http.Header, now time.Time) time.Duration {
+	reported := h.Get("Retry-After")
+	if seconds, err := strconv.Atoi(reported); err == nil {
+		return time.Duration(min(max(seconds, 0), int(longestRetry/time.Second))) * time.Second
+	}
+	if at, err := http.ParseTime(reported); err == nil {
+		return min(max(at.Sub(now), 0), longestRetry)
+	}
+	return 0
 }
