@@ -273,7 +273,7 @@ func (v *reading) granted(ctx context.Context) error {
 		return err
 	}
 	until := v.day().AddDays(v.file.Profile.Accounts.ConsentDays)
-	if reported, err := passerelle.ParseDate("validUntil", state.ValidUntil); err == nil && reported.Compare(until) < 0 {
+	if reported, err := passerelle.ParseDate("validUntil", state.ValidUntil); err == nil && reported.Compare(until) < 0 && reported.Compare(v.day()) >= 0 {
 		until = reported
 	}
 	v.memory = readMemory{

@@ -291,6 +291,24 @@ func TestBalances(t *testing.T) {
 	}
 }
 
+// TestEndsThatAreOver checks that a valid consent ends after consent_days if the bank reports an end
+// that is over.
+func TestEndsThatAreOver(t *testing.T) {
+	for reported, want := range map[string]string{"2026-03-02": "2026-03-03", "2026-03-01": "2026-08-30", "9999-12-31": "2026-08-30", "": "2026-08-30", "soon": "2026-08-30"} {
+		bank := newScripted(t, map[string][]scriptedAnswer{
+			"POST /v1/consents": once(201, `{"consentStatus":"valid","consentId":"C1"}`), "GET consent": once(200, `{"consentStatus":"valid","validUntil":"`+reported+`"}`),
+			"GET /v1/accounts": once(200, `{"accounts":[]}`),
+		})
+		bank.file += "\n[profile.accounts]\nconsents = [\"global\"]\n"
+		reader, _ := bank.load().Connector().(connector.DataReader)
+		r := &bankReader{t: t, reader: reader, now: noon}
+		o, _, err := r.read(true)
+		if err != nil || o.ConsentUntil == nil || o.ConsentUntil.Format(time.DateOnly) != want {
+			t.Errorf("%q: %+v, %v, want %s", reported, o.ConsentUntil, err, want)
+		}
+	}
+}
+
 // line returns a transaction without an id.
 func line(booked, valued, amount, text string) string {
 	encoded, _ := json.Marshal(map[string]any{
