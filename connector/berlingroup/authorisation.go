@@ -61,7 +61,8 @@ type authorisation struct {
 	// Page is the address for the customer's browser.
 	Page string `json:"page,omitempty"`
 	// Opened is the time from which the page's life counts: the time of the first report with the
-	// page, or of the last failure to replace the page.
+	// page, or of the last failure to replace the page. An approved cancellation without a page has
+	// the time of the first report after the approval.
 	Opened time.Time `json:"opened,omitzero"`
 	// Message is the bank's text for the person.
 	Message string `json:"message,omitempty"`

@@ -61,8 +61,9 @@ func (v *ordering) cancelling(report *payment.Report, s paymentStatus) {
 	case v.memory.Cancelling == nil:
 	case v.memory.Cancelling.Step == failed || s.ended():
 		report.Cancellation, v.memory.Cancelling = payment.CancellationRefused, nil
-	case v.memory.Cancelling.Step == authorised:
-		report.CheckAfter = shortly // the bank is about to cancel the order
+	case v.memory.Cancelling.Step == authorised: // the bank is about to cancel the order
+		v.memory.Cancelling.Opened = cmp.Or(v.memory.Cancelling.Opened, v.Now)
+		report.CheckAfter = max(shortly, v.Now.Sub(v.memory.Cancelling.Opened)/4)
 	default:
 		report.Cancellation = payment.CancellationAwaiting
 	}
