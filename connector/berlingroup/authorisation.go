@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"passerelle/connector"
+	"passerelle/connector/berlingroup/codes"
 	"passerelle/connector/berlingroup/links"
 	"passerelle/payment"
 )
@@ -560,7 +561,7 @@ func (b *Bank) sendAnswer(ctx context.Context, a *authorisation, p person, value
 // the query to say that the customer approved: it asks the bank. The query can say that the
 // customer refused.
 func (a *authorisation) back(query url.Values) {
-	if query == nil || a.Step != atPage && a.Step != atServer {
+	if query == nil || a.Step != atPage && a.Step != atServer || a.Step == atServer && codes.Undecided(query.Get("error")) {
 		return
 	}
 	a.Back, a.Declined = true, query.Get("error") != "" || query.Get(nokParameter) != ""

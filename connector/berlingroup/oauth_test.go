@@ -94,6 +94,35 @@ func TestRefusedRefreshTokens(t *testing.T) {
 	}
 }
 
+// TestErrorsOfReturns checks with which errors (RFC 6749, section 4.1.2.1) an authorisation server
+// says that the customer refused. After other errors, the customer has decided nothing.
+func TestErrorsOfReturns(t *testing.T) {
+	for returned, refused := range map[string]bool{
+		"access_denied": true, "user_cancelled": true, "server_error": false, "temporarily_unavailable": false, "invalid_scope": false, "unauthorized_client": false,
+	} {
+		bank := newScripted(t, map[string][]scriptedAnswer{
+			"GET order/status": {{200, `{"transactionStatus":"RCVD"}`}, {200, `{"transactionStatus":"RJCT"}`}}, "GET consent/status": once(200, `{"consentStatus":"received"}`),
+		})
+		o := bank.order(`{"path":"` + order1 + `","approval":{"step":"server","page":"https://bank.example/1","oauth":{"verifier":"v"}}}`)
+		o.Callback = url.Values{"error": {returned}}
+		if report, err := o.status(); err != nil || report.ValidateURI != "https://bank.example/1" {
+			t.Errorf("%s: %+v, %v", returned, report, err)
+		}
+		if report, err := o.status(); err != nil || (report.Code == payment.CancelledByUser) != refused {
+			t.Errorf("%s: the rejected order has the code %s, %v", returned, report.Code, err)
+		}
+		bank.file += "\n[profile.accounts]\nconsents = [\"global\"]\n"
+		reader, _ := bank.load().Connector().(connector.DataReader)
+		read, err := reader.Read(t.Context(), connector.DataRequest{
+			Present: true, Now: noon, Callback: url.Values{"error": {returned}}, ReturnURL: "https://hub.example/back?state=1",
+			Memory: fmt.Appendf(nil, `{"consent":"C1","asked":%q,"approval":{"step":"server","page":"https://bank.example/2","oauth":{"verifier":"v"}}}`, noon.Format(time.RFC3339)),
+		}, nil)
+		if err != nil || read.State != passerelle.WebauthRequired || (read.Message == "Access was refused.") != refused || (read.URL != "") == refused {
+			t.Errorf("%s: the read ends with %+v, %v", returned, read, err)
+		}
+	}
+}
+
 // TestTokensRefusedWithoutACode checks banks that refuse a token without a code of the standard: in
 // the form of RFC 6750, or with a bare 401 when the authorisation server says that the grant has
 // ended. The user then gives a new consent. The service tells the operator once that it cannot

@@ -1,6 +1,9 @@
 package codes
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // InvalidGrant is the only error of RFC 6749, section 5.2, after which an authorisation server will
 // never accept the code or the refresh token of the request.
@@ -32,3 +35,12 @@ func TokenError(body []byte) (string, string) {
 	}
 	return "", tableRemedy
 }
+
+// serverFaults are the errors of RFC 6749, section 4.1.2.1, with which an authorisation server sends
+// a customer back who has not decided.
+var serverFaults = []string{"invalid_request", "unauthorized_client", "unsupported_response_type", "invalid_scope", "server_error", "temporarily_unavailable"}
+
+// Undecided reports whether the customer has decided nothing, according to the error with which an
+// authorisation server sends the customer back. With access_denied or an error of the server's own,
+// the customer has refused.
+func Undecided(failure string) bool { return slices.Contains(serverFaults, failure) }
