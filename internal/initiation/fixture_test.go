@@ -302,10 +302,12 @@ func (w *fixture) events(id passerelle.PaymentID) []event {
 	const from = ` FROM event WHERE subject = 'payment' AND subject_id = $1 AND name = 'PAYMENT_STATE_UPDATED' ORDER BY version`
 	versions := column[int64](w, `SELECT version`+from, int64(id))
 	bodies := column[[]byte](w, `SELECT body`+from, int64(id))
+	ids := column[int64](w, `SELECT id`+from, int64(id))
 	all := make([]event, len(versions))
 	for n := range all {
+		parts := column[[]byte](w, `SELECT body FROM event_part WHERE event_id = $1 ORDER BY number`, ids[n])
 		all[n] = event{Subject: int64(id), Version: versions[n]}
-		must(w.t, json.Unmarshal(bodies[n], &all[n].Body))
+		must(w.t, json.Unmarshal(bytes.Join(append([][]byte{bodies[n]}, parts...), nil), &all[n].Body))
 	}
 	return all
 }

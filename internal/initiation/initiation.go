@@ -335,7 +335,7 @@ func (i *Initiation) eligible(ctx context.Context, d passerelle.Domain, p *payme
 // in one transaction. It fails with store.ErrConflict when the payment has changed since it was
 // loaded.
 func (i *Initiation) commit(ctx context.Context, d passerelle.Domain, p *payment.Payment, steps []payment.Step, check *time.Time, also addition) error {
-	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
+	events, err := i.events(ctx, d, steps)
 	if err != nil {
 		return err
 	}
@@ -350,8 +350,8 @@ func (i *Initiation) commit(ctx context.Context, d passerelle.Domain, p *payment
 		if err := also(tx); err != nil {
 			return err
 		}
-		for _, step := range steps {
-			if err := tx.Emit(i.event(d, values, step)); err != nil {
+		for _, e := range events {
+			if err := tx.Emit(e); err != nil {
 				return err
 			}
 		}
@@ -364,6 +364,24 @@ func (i *Initiation) commit(ctx context.Context, d passerelle.Domain, p *payment
 		}
 		return nil
 	})
+}
+
+// events returns the events of a change. It stores the body of a large payment in parts before the
+// change, so that requests to receivers do not hold the whole body in memory. If the change is not
+// stored, a loop removes the parts.
+func (i *Initiation) events(ctx context.Context, d passerelle.Domain, steps []payment.Step) ([]store.EmittedEvent, error) {
+	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]store.EmittedEvent, len(steps))
+	for n, step := range steps {
+		all[n] = i.event(d, values, step)
+		if err := i.DB.InParts(ctx, &all[n]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // event returns the event of one transition. The body of the event is the payment right after the

@@ -129,8 +129,33 @@ func TestLargeReport(t *testing.T) {
 		if p.State != payment.Rejected || p.ErrorCode != payment.NoSpecifiedReason {
 			t.Errorf("the payment is %s with code %.20q", p.State, p.ErrorCode)
 		}
-		if size := column[int64](w, `SELECT length(body) FROM event`)[0]; size > 16<<20 {
-			t.Errorf("the event has %d bytes", size)
+		if size := column[int64](w, `SELECT parted FROM event`)[0]; size == 0 || size > 16<<20 {
+			t.Errorf("the event has %d bytes in parts", size)
+		}
+	})
+}
+
+// TestLargeEvents checks that the events of a large bulk payment are stored in parts.
+func TestLargeEvents(t *testing.T) {
+	const lines = 300
+	onEach(t, func(t *testing.T, w *fixture) {
+		p := w.sent(lines)
+		_, err := w.Simulate(t.Context(), w.domain, p.ID, initiation.SimulatedChange{State: payment.Pending})
+		must(t, err)
+		if whole := column[int64](w, `SELECT length(body) FROM event WHERE length(body) > 0`); len(whole) > 0 {
+			t.Errorf("events have bodies of %d bytes in one piece", whole)
+		}
+		if parts := column[int64](w, `SELECT length(body) FROM event_part WHERE length(body) > 262144`); len(parts) > 0 {
+			t.Errorf("parts have %d bytes", parts)
+		}
+		events := w.events(p.ID)
+		for _, e := range events {
+			if len(e.Body.Instructions) != lines || e.Body.Instructions[lines-1].ReferenceID != p.Instructions[lines-1].ReferenceID {
+				t.Errorf("event %d has %d instructions", e.Version, len(e.Body.Instructions))
+			}
+		}
+		if len(events) != 2 {
+			t.Errorf("there are %d events, want 2", len(events))
 		}
 	})
 }
