@@ -111,13 +111,26 @@ func (s SimulatedChange) report(p *payment.Payment) payment.Report {
 	}
 	settled := payment.Report{Status: payment.Settled, Raw: simulated}
 	if s.State == payment.Partial {
-		settled.Lines = []payment.Line{s.line(0, payment.Rejected)}
+		settled.Lines = s.refused(p)
 		return settled
 	}
 	for n := range p.Instructions {
 		settled.Lines = append(settled.Lines, s.line(n, s.State))
 	}
 	return settled
+}
+
+// refused returns the rejection that makes a payment partial: of the first open instruction, unless
+// an instruction is rejected already.
+func (s SimulatedChange) refused(p *payment.Payment) []payment.Line {
+	in := func(state payment.InstructionState) int {
+		return slices.IndexFunc(p.Instructions, func(in payment.Instruction) bool { return in.State == state })
+	}
+	open := in(payment.InstructionPending)
+	if open < 0 || in(payment.InstructionRejected) >= 0 {
+		return nil
+	}
+	return []payment.Line{s.line(open, payment.Rejected)}
 }
 
 // reports maps states to reports without instructions.

@@ -98,6 +98,30 @@ func TestSimulatedLines(t *testing.T) {
 	})
 }
 
+// TestSimulatedPartial makes payments partial, some instructions of which have already ended.
+func TestSimulatedPartial(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		for _, test := range []struct {
+			first  payment.State // of the first instruction
+			second payment.InstructionState
+			code   payment.ErrorCode // of the second instruction
+		}{
+			{payment.Done, payment.InstructionRejected, payment.InvalidLabel},
+			{payment.Accepted, payment.InstructionRejected, payment.InvalidLabel},
+			{payment.Rejected, payment.InstructionDone, ""},
+		} {
+			id, n := w.standing(payment.Pending), 0
+			_, err := w.Simulate(t.Context(), w.domain, id, initiation.SimulatedChange{State: test.first, Instruction: &n})
+			must(t, err)
+			p, err := w.Simulate(t.Context(), w.domain, id, initiation.SimulatedChange{State: payment.Partial, Code: payment.InvalidLabel})
+			must(t, err)
+			if second := p.Instructions[1]; p.State != payment.Partial || second.State != test.second || second.ErrorCode != test.code {
+				t.Errorf("after %s: the payment is %s, and its second instruction is %s with code %q", test.first, p.State, second.State, second.ErrorCode)
+			}
+		}
+	})
+}
+
 func TestSimulationRefusals(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		n := 2
