@@ -94,15 +94,30 @@ func (in credentialsInput) hasCredentials() bool {
 	return basic || in.ClientSecret != ""
 }
 
-// application authenticates the call's application. Credentials in the body take precedence over
-// the header.
+// application authenticates the call's application.
 func (s *Service) application(ctx context.Context, c *httpapi.Caller, in credentialsInput) (store.Client, error) {
-	credentials := access.Credentials{ClientID: string(in.ClientID), Secret: in.ClientSecret}
-	if in.ClientID == "" {
-		credentials, _ = in.basic()
+	credentials, err := in.credentials()
+	if err != nil {
+		return store.Client{}, err
 	}
 	credentials.Address = c.Address
 	return s.Access.Application(ctx, c.Domain.ID, credentials)
+}
+
+// credentials returns the credentials of the call. Credentials in the body take precedence over the
+// header. Many libraries for OAuth 2.0 send the id in the body too when the header has the
+// credentials.
+func (in credentialsInput) credentials() (access.Credentials, error) {
+	header, basic := in.basic()
+	switch {
+	case in.ClientID == "":
+		return header, nil
+	case !basic || in.ClientSecret != "":
+		return access.Credentials{ClientID: string(in.ClientID), Secret: in.ClientSecret}, nil
+	case header.ClientID != string(in.ClientID):
+		return header, passerelle.InvalidField("client_id", "differs from the id in the Authorization header")
+	}
+	return header, nil
 }
 
 type initOutput struct {

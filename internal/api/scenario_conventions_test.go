@@ -50,6 +50,8 @@ func TestFormsOfABody(t *testing.T) {
 			"the same in both":           {path: path + "?" + fields.Encode(), body: fields.Encode(), contentType: "application/x-www-form-urlencoded"},
 			"HTTP Basic":                 {path: path, header: basic, body: `{"scope":"payments:validate payments:read-only"}`},
 			"HTTP Basic of old clients":  {path: path, header: old, body: `{"scope":"payments:validate payments:read-only"}`},
+			"HTTP Basic and an id":       {path: path, header: basic, body: fmt.Sprintf(`{"client_id":%d,"scope":"payments:validate payments:read-only"}`, client.client.ID)},
+			"HTTP Basic, body first":     {path: path, header: map[string]string{"Authorization": "Basic MTox"}, body: asJSON},
 			"version twice":              {path: "/2.0/2.0" + path, bare: true, body: asJSON},
 			"trailing slash":             {path: path + "/", body: asJSON},
 			"unknown fields":             {path: path + "?unknown=1", body: strings.Replace(asJSON, "{", `{"application":"sharedAccess",`, 1)},
@@ -72,6 +74,7 @@ func TestFormsOfABody(t *testing.T) {
 				t.Errorf("%s: scope %q", name, out.Scope)
 			}
 		}
+		s.do(t, ask{method: "POST", path: path, header: basic, body: `{"client_id":1,"scope":"payments:validate"}`}).says(t, 400, "invalidValue", "client_id")
 	})
 }
 
