@@ -651,6 +651,23 @@ func (s *fixture) operator(t *testing.T, who *testDomain, kind access.TokenKind)
 	return grant.Text
 }
 
+// TestLifeOfAPaymentToken checks that the response states the whole life of a token, although the
+// clock advances during the call.
+func TestLifeOfAPaymentToken(t *testing.T) {
+	onSQLite(t, func(t *testing.T, s *fixture) {
+		id := s.created(t, "")
+		s.token(t, "", "admin", 0)
+		s.tick.Store(1)
+		var out struct {
+			Expires int64 `json:"expires_in"`
+		}
+		s.do(t, ask{method: "POST", path: fmt.Sprintf("/payments/%d/scopedtoken", id), token: "admin", body: `{"scope":"payments:validate"}`}).says(t, 200, "", "").decode(t, &out)
+		if out.Expires != 7*24*60*60 {
+			t.Errorf("the token expires in %d seconds", out.Expires)
+		}
+	})
+}
+
 // For an object that the token cannot access, the error is the same whether or not the object
 // exists.
 func TestErrorsDoNotRevealInaccessibleObjects(t *testing.T) {

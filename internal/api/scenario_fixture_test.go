@@ -50,6 +50,7 @@ type fixture struct {
 	contract *contract
 	domains  map[string]*testDomain
 	elapsed  *atomic.Int64
+	tick     *atomic.Int64 // how many nanoseconds the clock of the service advances with each reading
 	client   *http.Client
 }
 
@@ -86,10 +87,10 @@ func newFixture(t testing.TB, url string) *fixture {
 // the address in by. If quiet is set, the service starts no loops.
 func newFixtureWith(t testing.TB, url, by string, quiet bool) *fixture {
 	t.Helper()
-	elapsed := new(atomic.Int64)
-	now := func() time.Time { return opening.Add(time.Duration(elapsed.Load())) }
+	elapsed, tick := new(atomic.Int64), new(atomic.Int64)
+	now := func() time.Time { return opening.Add(time.Duration(elapsed.Add(tick.Load()))) }
 	s := &fixture{
-		url: url, Instance: servicetest.Start(t, by, servicetest.Options{Now: now, LeaseTimeout: time.Millisecond, Quiet: quiet}), elapsed: elapsed,
+		url: url, Instance: servicetest.Start(t, by, servicetest.Options{Now: now, LeaseTimeout: time.Millisecond, Quiet: quiet}), elapsed: elapsed, tick: tick,
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}, Timeout: time.Minute},
 	}
 	s.eyes = storetest.Inspect(t, url)

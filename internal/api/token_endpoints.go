@@ -81,8 +81,7 @@ func (s *Service) paymentToken(ctx context.Context, c *httpapi.Caller, in paymen
 		return paymentTokenOutput{}, err
 	}
 	return paymentTokenOutput{
-		Token: grant.Text, Scope: grant.Scopes.String(), IDPayment: int64(in.ID),
-		ExpiresIn: int64(grant.Expires.Sub(grant.Token.Created).Seconds()),
+		Token: grant.Text, Scope: grant.Scopes.String(), IDPayment: int64(in.ID), ExpiresIn: value(s.expiresIn(grant.Expires)),
 	}, nil
 }
 
