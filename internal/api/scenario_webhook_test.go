@@ -258,6 +258,26 @@ func TestLifeOfADelivery(t *testing.T) {
 	})
 }
 
+// Nothing is sent to a webhook whose authentication provider was deleted, so its payloads have no
+// next try until it has another provider.
+func TestNextTryWithoutProvider(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		id, provider := s.webhookFor(t, "", "PAYMENT_STATE_UPDATED"), s.thing(t, "", "provider")
+		base := "/webhooks/" + id
+		s.change(t, id, `{"url":"http://127.0.0.1:1/away","id_auth":`+provider+`}`)
+		s.deliveredEvents(t)
+		s.do(t, ask{method: "DELETE", path: "/webhooks/auth/" + provider, token: "config"}).says(t, 204, "", "")
+		for _, known := range []bool{false, true} {
+			for _, list := range []string{"/data", "/logs"} {
+				if shown, _ := s.items(t, base+list); len(shown) != 1 || (shown[0].NextTry != nil) != known {
+					t.Errorf("%s, with another provider %t: %+v", list, known, shown)
+				}
+			}
+			s.change(t, id, `{"id_auth":`+s.thing(t, "", "provider")+`}`)
+		}
+	})
+}
+
 // Without min_date, the range of the logs is one month. The month before the end of 30 March begins
 // on the last day of February.
 func TestMonthOfWebhookLogs(t *testing.T) {

@@ -80,11 +80,11 @@ type webhookLogOutput struct {
 // nextTry returns when an undelivered delivery is sent next: when it is no longer held back, or in
 // the next run of the flusher. The sender tries a new delivery immediately if the delivery is not
 // held back, so nextTry then returns nil. If the webhook is stopped, even such a delivery waits for
-// the flusher. nextTry also returns nil for a disabled or deleted webhook, because such a webhook
-// receives nothing.
+// the flusher. nextTry also returns nil for a webhook that receives nothing: it is disabled or
+// deleted, or its authentication provider was deleted.
 func nextTry(c *httpapi.Caller, w store.Webhook, tried bool, notBefore *time.Time) *string {
 	switch {
-	case w.Deleted != nil || w.Disabled != nil:
+	case w.Deleted != nil || w.Disabled != nil || w.AuthDeleted:
 		return nil
 	case notBefore != nil:
 		return optionalTime(c, notBefore)
