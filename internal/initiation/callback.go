@@ -38,7 +38,8 @@ func heldUntil(d passerelle.Domain, values settings.Values, step payment.Step) t
 // Returned is called before the payer is redirected to the client's callback with the state of the
 // payment. It returns the payment with the state that the redirect must report. In domains that do
 // not deliver every event, it records the return, and drops the held-back deliveries about this
-// state and about earlier states.
+// state and about earlier states. It does not record the return of a payer who leaves a payment in
+// state created, because no event reports this state, and the payer may come back and pay.
 //
 // The payer is redirected even if the payment changes repeatedly or the database fails. The
 // client's webhooks then also receive events about states that the redirect has already reported.
@@ -60,6 +61,13 @@ func (i *Initiation) recordReturn(ctx context.Context, d passerelle.Domain, p *p
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil || systematic(d, values) {
 		return p, err
+	}
+	if p.State == payment.Created {
+		fresh, err := i.load(ctx, d, p.ID)
+		if err != nil || fresh.State == payment.Created {
+			return p, err
+		}
+		p = fresh
 	}
 	for range mostReturns {
 		if p.Returned != nil {

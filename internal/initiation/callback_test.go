@@ -35,26 +35,53 @@ func (w *fixture) wantHeld(t *testing.T, p *payment.Payment, version int64) {
 // must report the stored state, and the return must be recorded once.
 func TestReturnWithStaleReport(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
+		d := w.older()
+		for _, rendered := range []payment.State{payment.Created, payment.Validating} {
+			id := w.create(1)
+			var stale *payment.Payment
+			for _, state := range []payment.State{payment.Validating, payment.Pending} {
+				if p := w.stored(id); p.State == rendered {
+					stale = p
+				}
+				_, err := w.Simulate(t.Context(), d, id, initiation.SimulatedChange{State: state})
+				must(t, err)
+			}
+			p := w.Returned(t.Context(), d, stale)
+			if diff := unlike(w.stored(id), p); diff != "" || p.State != payment.Pending || p.Returned == nil || !p.Returned.Equal(noon) {
+				t.Errorf("the payer returns with %s at %v\n%s", p.State, p.Returned, diff)
+			}
+			w.wantHeld(t, p, 2)
+			rows := w.rows()
+			again := w.Returned(t.Context(), d, p)
+			w.wantRows(t, rows)
+			if diff := unlike(p, again); diff != "" {
+				t.Errorf("the second return changes the payment:\n%s", diff)
+			}
+			_, err := w.Simulate(t.Context(), d, id, initiation.SimulatedChange{State: payment.Done})
+			must(t, err)
+			w.wantHeld(t, p, 2)
+		}
+	})
+}
+
+// TestReturnBeforePaying: a payer leaves, comes back and pays. The second redirect reports the state
+// after the payment, so the deliveries about this state must be dropped.
+func TestReturnBeforePaying(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		d, id := w.older(), w.create(1)
-		_, err := w.Simulate(t.Context(), d, id, initiation.SimulatedChange{State: payment.Validating})
-		must(t, err)
-		stale := w.stored(id)
-		_, err = w.Simulate(t.Context(), d, id, initiation.SimulatedChange{State: payment.Pending})
-		must(t, err)
-		p := w.Returned(t.Context(), d, stale)
-		if diff := unlike(w.stored(id), p); diff != "" || p.State != payment.Pending || p.Returned == nil || !p.Returned.Equal(noon) {
-			t.Errorf("the payer returns with %s at %v\n%s", p.State, p.Returned, diff)
-		}
-		w.wantHeld(t, p, 2)
 		rows := w.rows()
-		again := w.Returned(t.Context(), d, p)
-		w.wantRows(t, rows)
-		if diff := unlike(p, again); diff != "" {
-			t.Errorf("the second return changes the payment:\n%s", diff)
+		if p := w.Returned(t.Context(), d, w.stored(id)); p.Returned != nil || p.State != payment.Created {
+			t.Errorf("the payer leaves with %s at %v", p.State, p.Returned)
 		}
-		_, err = w.Simulate(t.Context(), d, id, initiation.SimulatedChange{State: payment.Done})
-		must(t, err)
-		w.wantHeld(t, p, 2)
+		w.wantRows(t, rows)
+		for _, state := range []payment.State{payment.Validating, payment.Pending} {
+			_, err := w.Simulate(t.Context(), d, id, initiation.SimulatedChange{State: state})
+			must(t, err)
+		}
+		w.wantHeld(t, w.Returned(t.Context(), d, w.stored(id)), 2)
+		if reported := column[int64](w, `SELECT count(*) FROM delivery WHERE dropped IS NULL`); reported[0] != 0 {
+			t.Errorf("%d deliveries repeat what the redirect reported", reported[0])
+		}
 	})
 }
 

@@ -317,8 +317,9 @@ func TestNotSentAfterATakeover(t *testing.T) {
 }
 
 // TestNotSentAfterTheReturn: the payer is redirected to the client while the service calls the
-// bank, and the call then sends nothing. If Validate made the call, the payment must be rejected
-// immediately. If Answer made the call, Answer must fail and leave the payment as it is.
+// bank, and the call then sends nothing. If Validate made the call, or the answer was no, the
+// payment must be rejected immediately. If the answer was yes, Answer must fail and leave the
+// payment as it is. Only the return of a payer who has paid is recorded.
 func TestNotSentAfterTheReturn(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		d, id := w.older(), w.create(1)
@@ -329,11 +330,20 @@ func TestNotSentAfterTheReturn(t *testing.T) {
 		w.line.breaks(leaves, nil)
 		p, err := w.Validate(t.Context(), d, id, validated())
 		must(t, err)
-		if p.State != payment.Rejected || p.ErrorCode != payment.WebsiteUnavailable || p.Returned == nil {
+		if p.State != payment.Rejected || p.ErrorCode != payment.WebsiteUnavailable || p.Returned != nil {
 			t.Errorf("the payment is %s with %q, returned at %v", p.State, p.ErrorCode, p.Returned)
 		}
 		w.wantAttempt(t, id, "answered")
 		w.line.breaks(nil, nil)
+		id = w.steered("actn(psu)/done").ID
+		w.line.interrupts(leaves, nil)
+		p, err = w.Answer(t.Context(), d, id, payment.ByPayer, approved(false))
+		must(t, err)
+		if p.State != payment.Rejected || p.Returned == nil {
+			t.Errorf("the payment is %s, returned at %v", p.State, p.Returned)
+		}
+		w.wantAttempt(t, id, "answered")
+		w.line.interrupts(nil, nil)
 		id = w.steered("actn(psu)/done").ID
 		w.line.interrupts(leaves, nil)
 		_, err = w.Answer(t.Context(), d, id, payment.ByPayer, approved(true))
