@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -36,7 +37,7 @@ var ErrUnknownOrder = errors.New("the bank knows no such order")
 
 // Profile describes what a connector can do and what clients see of it.
 type Profile struct {
-	// UUID identifies the connector and never changes.
+	// UUID identifies the connector and never changes. Its letters are in lower case.
 	UUID string
 	// ID is the deprecated numeric id, unique within a deployment.
 	ID int64
@@ -294,28 +295,32 @@ func (r *Registry) Initiators() []Initiator {
 
 // Initiator finds a connector that initiates payments, by its UUID or its numeric id in decimal.
 func (r *Registry) Initiator(name string) (Initiator, bool) {
-	initiator, ok := r.set.Load().byID[name].(Initiator)
+	initiator, ok := r.set.Load().named(name).(Initiator)
 	return initiator, ok
 }
 
 // DataReader finds a connector that reads data, by its UUID or its numeric id in decimal.
 func (r *Registry) DataReader(name string) (DataReader, bool) {
-	reader, ok := r.set.Load().byID[name].(DataReader)
+	reader, ok := r.set.Load().named(name).(DataReader)
 	return reader, ok
 }
+
+// named returns the connector with a UUID or a numeric id, or nil. The case of letters does not
+// matter (RFC 9562, section 4): some libraries write UUIDs in capitals.
+func (s *set) named(name string) Connector { return s.byID[strings.ToLower(name)] }
 
 // Agreed returns the first name that is not empty. It fails with Invalid when this name means a
 // connector, and another name of the same request does not mean this connector.
 func (r *Registry) Agreed(all ...passerelle.NamedConnector) (passerelle.NamedConnector, error) {
-	byID := r.set.Load().byID
+	known := r.set.Load()
 	all = slices.DeleteFunc(all, func(n passerelle.NamedConnector) bool { return n.Name == "" })
 	if len(all) == 0 {
 		return passerelle.NamedConnector{}, nil
 	}
-	first, known := byID[all[0].Name]
+	first := known.named(all[0].Name)
 	for _, other := range all[1:] {
-		second, alsoKnown := byID[other.Name]
-		if known && (!alsoKnown || first.Profile().UUID != second.Profile().UUID) {
+		second := known.named(other.Name)
+		if first != nil && (second == nil || first.Profile().UUID != second.Profile().UUID) {
 			return all[0], passerelle.InvalidField(other.Field, "names another connector than %s; send only one of them", all[0].Field)
 		}
 	}

@@ -3,6 +3,7 @@ package aggregation
 import (
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"passerelle"
@@ -66,7 +67,7 @@ func (a *Aggregation) ConfigureSource(ctx context.Context, d passerelle.Domain, 
 func (a *Aggregation) profile(d passerelle.Domain, name string) (connector.Profile, bool) {
 	for _, c := range a.Connectors.All() {
 		p := c.Profile()
-		if Usable(d, p) && (p.UUID == name || strconv.FormatInt(p.ID, 10) == name) {
+		if Usable(d, p) && (p.UUID == strings.ToLower(name) || strconv.FormatInt(p.ID, 10) == name) {
 			return p, true
 		}
 	}

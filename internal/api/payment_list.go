@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"strings"
 
 	"passerelle"
 	"passerelle/internal/httpapi"
@@ -155,7 +156,7 @@ func (s *Service) filteredConnectors(in listPaymentsInput) ([]string, error) {
 	}
 	var left []string
 	if in.ConnectorUUID.Value != "" {
-		left = narrowed(left, []string{in.ConnectorUUID.Value})
+		left = narrowed(left, []string{strings.ToLower(in.ConnectorUUID.Value)})
 	}
 	if in.IDConnector.Present && !in.IDConnector.Null {
 		left = narrowed(left, s.numbered(in.IDConnector.Value))

@@ -274,6 +274,34 @@ func (s *fixture) refusedFor(t *testing.T, id, uuid, severity string, codes []st
 	}
 }
 
+// TestConnectorInCapitals names a connector by its UUID in capitals, as some libraries write UUIDs.
+func TestConnectorInCapitals(t *testing.T) {
+	onSQLite(t, func(t *testing.T, s *fixture) {
+		type named struct {
+			UUID string `json:"connector_uuid"`
+		}
+		path := fmt.Sprintf("/payments/%d", s.created(t, ""))
+		capitals := strings.ToUpper(testConnector)
+		for _, a := range []ask{
+			{method: "POST", path: "/payments", token: "admin", body: strings.Replace(minimalDraft, "{", `{"connector_uuid":"`+capitals+`",`, 1)},
+			{method: "POST", path: path, token: "validate", body: strings.Replace(validation, testConnector, capitals, 1)},
+			{method: "POST", path: "/users/me/connections", token: "user", body: strings.Replace(connecting, testConnector, capitals, 1)},
+		} {
+			var out named
+			if s.do(t, a).decode(t, &out); out.UUID != testConnector {
+				t.Errorf("%s %s: the connector is %q", a.method, a.path, out.UUID)
+			}
+		}
+		var listed struct{ Payments []named }
+		s.do(t, ask{method: "GET", path: "/payments?connector_uuid=" + capitals, token: "admin"}).decode(t, &listed)
+		if len(listed.Payments) != 2 {
+			t.Errorf("the list has %d payments, want 2", len(listed.Payments))
+		}
+		s.do(t, ask{method: "GET", path: "/connectors/" + capitals}).says(t, 200, "", "")
+		s.do(t, ask{method: "PUT", path: "/connectors/" + capitals, token: "config", body: `{"hidden":true}`}).says(t, 200, "", "")
+	})
+}
+
 // A reason contains both compared values, in the terms of the API.
 func TestReasonsHaveBothSides(t *testing.T) {
 	bulk := strings.Replace(bulkDraft, `"connector_uuid":"`+testConnector+`",`, "", 1)
