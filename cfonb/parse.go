@@ -172,6 +172,9 @@ func (a *Account) has(r *record) bool {
 }
 
 func (s *Statement) close(r *record, opening int64) error {
+	for i := range s.Movements {
+		s.Movements[i].joinLabel()
+	}
 	var err error
 	if s.Balance, err = r.amount(); err != nil {
 		return err
@@ -237,17 +240,29 @@ func (r *record) movement() (Movement, error) {
 	return m, m.check()
 }
 
-// add adds a detail. It appends the text to the label when the detail continues the label or has a
-// malformed qualifier.
+// add adds a detail. A detail with a malformed qualifier continues the label.
 func (m *Movement) add(r *record) error {
-	qualifier, text := r.get(atQualifier), words(r.get(atText))
-	switch {
-	case r.get(atOperation) != m.Operation:
+	if r.get(atOperation) != m.Operation {
 		return errOrder
-	case qualifier == Label, !isCode(qualifier, 3):
-		m.Label = words(m.Label + " " + text)
-	default:
-		m.Details = append(m.Details, Detail{Qualifier: qualifier, Text: text})
 	}
+	d := Detail{Qualifier: r.get(atQualifier), Text: words(r.get(atText))}
+	if !isCode(d.Qualifier, 3) {
+		d.Qualifier = Label
+	}
+	m.Details = append(m.Details, d)
 	return nil
+}
+
+// joinLabel moves the texts that continue the label from the details to the label. It joins all
+// texts at once, so that the time grows in proportion to their number.
+func (m *Movement) joinLabel() {
+	label, others := []string{m.Label}, []Detail(nil)
+	for _, d := range m.Details {
+		if d.Qualifier == Label {
+			label = append(label, d.Text)
+		} else {
+			others = append(others, d)
+		}
+	}
+	m.Label, m.Details = words(strings.Join(label, " ")), others
 }

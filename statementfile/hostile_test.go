@@ -67,3 +67,34 @@ func TestRepeatedEncoding(t *testing.T) {
 		t.Errorf("%d declarations need %d bytes more", repeats, again-once)
 	}
 }
+
+// Memory grows in proportion to the size of a file, even if many lines belong to one value. The
+// time to read a file grows like the memory that the reader allocates.
+func TestAllocationsGrowWithTheFile(t *testing.T) {
+	allocated := func(file string) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for _, err := range statementfile.Read(strings.NewReader(file), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	for name, file := range map[string]func(parts int) string{
+		"CFONB, parts of a label": func(parts int) string {
+			return "0130004    02837EUR2 00011234567  301126                                                  0000000015000{\n" +
+				"0430004000102837EUR2 0001123456706011226  021226VIR SEPA LOYER DECEMBRE          0000001000000000007505}REF0001\n" +
+				strings.Repeat("0530004000102837EUR2 0001123456706011226     LIB"+strings.Repeat("A", 70)+"\n", parts) +
+				"0730004    02837EUR2 00011234567  011226                                                  0000000007495{\n"
+		},
+		"OFX, a section with brackets": func(parts int) string { return ofx2("<MEMO><![CDATA[" + strings.Repeat(">", 3*parts) + "]]></MEMO>") },
+		"OFX, a comment with brackets": func(parts int) string { return ofx2("<!--" + strings.Repeat(">", 3*parts) + "-->") },
+	} {
+		few, many := allocated(file(1000)), allocated(file(4000))
+		if many > 6*few {
+			t.Errorf("%s: four times the parts need %d bytes instead of %d", name, many, few)
+		}
+	}
+}

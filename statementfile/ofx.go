@@ -179,7 +179,7 @@ func (o *ofx) tag() error {
 	case strings.HasPrefix(text, cdata):
 		return o.rest(strings.TrimPrefix(text, cdata), "]]")
 	case strings.HasPrefix(text, comment):
-		return o.rest("", "--")
+		return o.rest(strings.TrimPrefix(text, comment), "--")
 	case strings.HasPrefix(text, "!"):
 		return at(o.line, "", "document types and entities are refused")
 	case strings.HasPrefix(text, "?"):
@@ -201,22 +201,23 @@ func (o *ofx) tag() error {
 	return o.begin(name)
 }
 
-// rest reads the rest of a CDATA section or comment, which may contain closing brackets. It adds
-// the text of a section to the value.
-func (o *ofx) rest(text, end string) error {
-	for !strings.HasSuffix(text, end) {
+// rest reads the rest of a CDATA section or comment, which may contain closing brackets. The
+// argument begun is the part up to the first bracket. rest adds the text of a section to the value.
+func (o *ofx) rest(begun, end string) error {
+	text := []byte(begun)
+	for !bytes.HasSuffix(text, []byte(end)) {
 		more, err := o.until(">")
 		if err != nil {
 			return err
 		}
-		if text += ">" + more; len(text) > maxToken {
+		if text = append(append(text, '>'), more...); len(text) > maxToken {
 			return at(o.line, "", "%s", errToken)
 		}
 	}
 	if end != "]]" || o.leaf == "" {
 		return nil
 	}
-	for _, b := range []byte(html.EscapeString(strings.TrimSuffix(text, end))) {
+	for _, b := range []byte(html.EscapeString(strings.TrimSuffix(string(text), end))) {
 		if err := o.add(b); err != nil {
 			return err
 		}

@@ -56,6 +56,11 @@ func TestOFX(t *testing.T) {
 		"counterparty outside an entry": {ofx2(purchase + "<STMTTRNP><BANKACCTTO><ACCTID>1</ACCTID></BANKACCTTO></STMTTRNP><CCACCTTO><ACCTID>1</ACCTID></CCACCTTO>"), []string{
 			`4 2026-11-02  -1.5 card ref=7 e2e= "Café a > b & c" "Café" `, `OFX 211  49701234 EUR none..none`,
 		}},
+		"comments": {ofx2("<!-- first -->" + purchase + "<!---->" + purchase + "<!-- second --><!-- a > b -->"), []string{
+			`4 2026-11-02  -1.5 card ref=7 e2e= "Café a > b & c" "Café" `,
+			`4 2026-11-02  -1.5 card ref=7 e2e= "Café a > b & c" "Café" `,
+			`OFX 211  49701234 EUR none..none`,
+		}},
 		"no header":    {ofx2("")[strings.Index(ofx2(""), "<OFX>"):], []string{`OFX  49701234 EUR none..none`}},
 		"endless list": {strings.Replace(ofx2(""), "</BANKTRANLIST>", "", 1), []string{`OFX 211  49701234 EUR none..none`}},
 		"declared encoding": {
