@@ -339,21 +339,28 @@ func dayOf(year, day string) (passerelle.Date, error) {
 	return d, err
 }
 
-// bookingDay returns the day MMDD in the year of the value day or, around New Year, in the year
-// that brings it closest to the value day. For a blank text, it returns the value day.
+// bookingDay returns the day MMDD in the year that brings it closest to the value day. For a blank
+// text, it returns the value day.
 func bookingDay(value passerelle.Date, text string) (passerelle.Date, error) {
 	if strings.TrimSpace(text) == "" {
 		return value, nil
 	}
+	var closest passerelle.Date
 	year := value.In(time.UTC).Year()
-	switch month := value.In(time.UTC).Month(); {
-	case month == time.January && text[:2] == "12", month == time.February && text[:2] > "10":
-		year--
-	case month == time.December && text[:2] == "01", month == time.November && text[:2] < "03":
-		year++
+	for _, year := range []int{year, year - 1, year + 1} {
+		day, err := dayOf(fmt.Sprintf("%04d", year), text)
+		if err != nil {
+			return day, err
+		}
+		if closest.IsZero() || between(day, value) < between(closest, value) {
+			closest = day
+		}
 	}
-	return dayOf(fmt.Sprintf("%04d", year), text)
+	return closest, nil
 }
+
+// between returns the time between two days.
+func between(a, b passerelle.Date) time.Duration { return a.In(time.UTC).Sub(b.In(time.UTC)).Abs() }
 
 // information adds the content of field 86 to the previous entry. Outside an entry, the field
 // describes the statement and is ignored.

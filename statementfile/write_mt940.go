@@ -15,11 +15,13 @@ import (
 	"passerelle"
 )
 
-// These are the maximum lengths in MT940. mtPurpose is the maximum number of parts of a purpose.
+// These are the maximum lengths in MT940. mtPurpose is the maximum number of parts of a purpose, and
+// mtRows the maximum number of lines of field 86.
 const (
 	max16     = 16
 	mtLine    = 65
 	mtPurpose = 10
+	mtRows    = 6
 	mtAmounts = 15
 )
 
@@ -137,16 +139,29 @@ func tellsYear(value, booked passerelle.Date) bool {
 	return err == nil && day == booked
 }
 
-// mtInformation writes field 86 as numbered parts, like German banks.
+// mtInformation writes field 86 as numbered parts, like German banks. It omits the last parts of a
+// purpose for which the field has no room.
 func (o *output) mtInformation(e *StatementEntry) {
-	text := "999"
+	for most := mtPurpose; most >= 0; most-- {
+		text := mtParts(e, most)
+		if lines := mtLinesOf("999" + text); text != "" && len(lines) <= mtRows {
+			o.text(":86:%s\r\n", strings.Join(lines, "\r\n"))
+			return
+		}
+	}
+}
+
+// mtParts returns the parts of field 86. The argument most is the maximum number of parts of the
+// purpose.
+func mtParts(e *StatementEntry, most int) string {
+	text := ""
 	part := func(code int, value string) {
 		if value != "" {
 			text += fmt.Sprintf("?%02d%s", code, value)
 		}
 	}
 	purpose := []rune(swift(e.Wording))
-	for i := range mtPurpose {
+	for i := range most {
 		from := min(i*fullPart, len(purpose))
 		part(20+i, string(purpose[from:min(from+fullPart, len(purpose))]))
 	}
@@ -154,10 +169,7 @@ func (o *output) mtInformation(e *StatementEntry) {
 	name := []rune(cut(swift(e.Name), 2*fullPart))
 	part(32, string(name[:min(fullPart, len(name))]))
 	part(33, string(name[min(fullPart, len(name)):]))
-	if text == "999" {
-		return
-	}
-	o.text(":86:%s\r\n", strings.Join(mtLinesOf(text), "\r\n"))
+	return text
 }
 
 // mtLinesOf breaks a text into lines. No line ends with a blank, because the blank would be lost.

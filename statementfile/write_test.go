@@ -197,6 +197,40 @@ func TestMT940References(t *testing.T) {
 	}
 }
 
+// Field 86 has at most six lines of 65 characters, even when all texts are long.
+func TestMT940Information(t *testing.T) {
+	g := generate(t, 3)
+	entry := g.entries[0]
+	g.entries, g.Entries = nil, g.each
+	for _, wording := range []string{"Rent", strings.Repeat("Invoice - ", 40), strings.Repeat("-", 300)} {
+		entry.Wording, entry.Name, entry.Number = wording, strings.Repeat("Parking ", 8), strings.Repeat("7", 34)
+		g.entries = append(g.entries, entry)
+	}
+	var file bytes.Buffer
+	if err := statementfile.Write(&file, statementfile.MT940, g.Written); err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range strings.Split(file.String(), ":86:")[1:] {
+		text, _, _ := strings.Cut(field, "\r\n:")
+		for _, line := range strings.Split(text, "\r\n") {
+			if len(line) > 65 {
+				t.Errorf("a line of %d characters", len(line))
+			}
+		}
+		if lines := strings.Count(text, "\r\n") + 1; lines > 6 {
+			t.Errorf("%d lines:\n%s", lines, text)
+		}
+	}
+	for r, err := range statementfile.Read(&file, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := r.Entry; e != nil && (e.Name != strings.TrimSpace(strings.Repeat("Parking ", 6)+"Parkin") || e.Number != strings.Repeat("7", 34) || len(e.Wording) < 4) {
+			t.Errorf("read %+v", e)
+		}
+	}
+}
+
 // Write refuses unknown formats, missing values and values that do not fit the format. If Entries
 // yields an error, Write returns it.
 func TestWriteRefused(t *testing.T) {
