@@ -103,14 +103,14 @@ type Movement struct {
 	Details []Detail
 }
 
-// These are two qualifiers of the records that follow a movement. No Detail has the qualifier
-// Label.
+// These are qualifiers of the records that follow a movement. No Detail has the qualifier Label.
 const (
 	// Label marks a record whose text continues the movement's label. A reader appends the text to
 	// the label.
 	Label = "LIB"
-	// Payee names the beneficiary.
+	// Payee names the beneficiary, and Payer the person who pays.
 	Payee = "NBE"
+	Payer = "NPY"
 )
 
 // Detail is a record with further data about a movement. The qualifier has three capitals or

@@ -122,8 +122,8 @@ type camt struct {
 
 // camtBalance is a balance that is being read.
 type camtBalance struct {
-	kind  string
-	debit bool
+	kind            string
+	debit, directed bool
 	StatementBalance
 }
 
@@ -353,6 +353,9 @@ func (c *camt) endBalance() error {
 		c.interim = append(c.interim, b.StatementBalance)
 	default:
 		return nil
+	}
+	if !b.directed {
+		return c.fail("Bal/CdtDbtInd", errDirection)
 	}
 	if b.Date.IsZero() {
 		return c.fail("Bal/Dt", errDate)

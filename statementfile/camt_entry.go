@@ -5,13 +5,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/govalues/decimal"
+
 	"passerelle"
 )
 
 // camtEntry is an entry that is being read.
 type camtEntry struct {
 	StatementEntry
-	debit, booked, hasAmount bool
+	debit, directed, booked, hasAmount bool
 	// returned means that the bank returns an earlier payment. The parties are those of that
 	// payment.
 	returned bool
@@ -42,6 +44,9 @@ func (e *camtEntry) entry(own *StatementAccount, day passerelle.Date) (*Statemen
 	e.Booked = cmp.Or(e.Booked, e.Value, day)
 	if !e.hasAmount {
 		return nil, "Ntry/Amt", errAmount
+	}
+	if !e.directed {
+		return nil, "Ntry/CdtDbtInd", errDirection
 	}
 	if e.Booked.IsZero() {
 		return nil, "Ntry/BookgDt", errDate
@@ -132,13 +137,13 @@ var camtFields = map[string]func(c *camt, text string) error{
 	"FrToDt/FrDtTm":              func(c *camt, text string) error { return into(&c.statement.From, dateOf, text) },
 	"FrToDt/ToDtTm":              func(c *camt, text string) error { return into(&c.statement.To, dateOf, text) },
 	"Bal/Tp/CdOrPrtry/Cd":        func(c *camt, text string) error { c.balance.kind = text; return nil },
-	"Bal/CdtDbtInd":              func(c *camt, text string) error { c.balance.debit = text == debit; return direction(text) },
+	"Bal/CdtDbtInd":              func(c *camt, text string) error { return direction(text, &c.balance.debit, &c.balance.directed) },
 	"Bal/Dt/Dt":                  func(c *camt, text string) error { return into(&c.balance.Date, dateOf, text) },
 	"Bal/Dt/DtTm":                func(c *camt, text string) error { return into(&c.balance.Date, dateOf, text) },
 	"Bal/Amt":                    (*camt).balanceAmount,
 	"Ntry/Amt":                   (*camt).entryAmount,
 	"Ntry/RvslInd":               func(c *camt, text string) error { c.entry.Reversal = text == "true" || text == "1"; return nil },
-	"Ntry/CdtDbtInd":             func(c *camt, text string) error { c.entry.debit = text == debit; return direction(text) },
+	"Ntry/CdtDbtInd":             func(c *camt, text string) error { return direction(text, &c.entry.debit, &c.entry.directed) },
 	"Ntry/Sts":                   (*camt).status,
 	"Ntry/Sts/Cd":                (*camt).status,
 	"Ntry/BookgDt/Dt":            func(c *camt, text string) error { return into(&c.entry.Booked, dateOf, text) },
@@ -198,11 +203,22 @@ func into[T any](to *T, read func(string) (T, error), text string) error {
 	return err
 }
 
-func direction(text string) error {
+func direction(text string, isDebit, directed *bool) error {
 	if text != debit && text != "CRDT" {
 		return errDirection
 	}
+	*isDebit, *directed = text == debit, true
 	return nil
+}
+
+// unsignedAmount parses an amount. It refuses a negative amount, because its direction is unclear:
+// the element CdtDbtInd has the direction.
+func unsignedAmount(text string) (decimal.Decimal, error) {
+	d, err := pointAmount(text)
+	if err == nil && d.IsNeg() {
+		err = errNegative
+	}
+	return d, err
 }
 
 func (c *camt) markReturned(string) error {
@@ -225,13 +241,13 @@ func (c *camt) balanceAmount(text string) error {
 	if err := c.setCurrency(c.currency); err != nil {
 		return err
 	}
-	return into(&c.balance.Amount, pointAmount, text)
+	return into(&c.balance.Amount, unsignedAmount, text)
 }
 
 // entryAmount stores an amount. The currency is checked later, and only if the entry is booked.
 func (c *camt) entryAmount(text string) error {
 	c.entry.hasAmount, c.entry.currency = true, c.currency
-	return into(&c.entry.Amount, pointAmount, text)
+	return into(&c.entry.Amount, unsignedAmount, text)
 }
 
 // originalAmount stores the amount if its currency differs from the currency of the entry's amount.

@@ -2,14 +2,13 @@ package statementfile
 
 import (
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/govalues/decimal"
 
 	"passerelle/cfonb"
 )
-
-// payer is the qualifier of a detail with the payer's name.
-const payer = "NPY"
 
 // readCFONB reads CFONB 120. Package cfonb parses the format and also checks the balances.
 func readCFONB(in *input, _ *Mapping, emit func(Record) error) error {
@@ -47,15 +46,48 @@ func emitCFONB(s *cfonb.Statement, emit func(Record) error) error {
 		return err
 	}
 	for _, m := range s.Movements {
-		e := &StatementEntry{Line: m.Line, Booked: m.Booked, Value: m.Value, Amount: units(m.Amount), Reference: reference(m.Reference), Wording: tidy(m.Label)}
-		for _, d := range m.Details {
-			if d.Qualifier == cfonb.Payee || d.Qualifier == payer {
-				e.Name = tidy(d.Text)
-			}
-		}
+		e := &StatementEntry{Line: m.Line, Booked: m.Booked, Value: m.Value, Amount: units(m.Amount), Reference: reference(m.Reference), Wording: wordingOf(&m), Name: counterparty(&m)}
 		if err := emit(Record{Statement: out, Entry: e}); err != nil {
 			return err
 		}
 	}
 	return emit(Record{Statement: out})
+}
+
+// remittance lists the qualifiers of the texts that the payer sent. They continue the label.
+var remittance = []string{"LCC", "LC2", "LCS"}
+
+// wordingOf returns the label of the bank, and then the text of the payer.
+func wordingOf(m *cfonb.Movement) string {
+	texts := []string{m.Label}
+	for _, d := range m.Details {
+		if slices.Contains(remittance, d.Qualifier) {
+			texts = append(texts, d.Text)
+		}
+	}
+	return tidy(strings.Join(texts, " "))
+}
+
+// party returns the qualifier of the counterparty's name: of outgoing money, the counterparty is
+// the payee.
+func party(m *cfonb.Movement) string {
+	if m.Amount < 0 {
+		return cfonb.Payee
+	}
+	return cfonb.Payer
+}
+
+// counterparty returns the name of the counterparty. If only the other party has a name, it returns
+// that name, because some banks do not distinguish the parties.
+func counterparty(m *cfonb.Movement) string {
+	name := ""
+	for _, d := range m.Details {
+		switch d.Qualifier {
+		case party(m):
+			return tidy(d.Text)
+		case cfonb.Payee, cfonb.Payer:
+			name = tidy(d.Text)
+		}
+	}
+	return name
 }

@@ -288,6 +288,32 @@ func TestCFONB(t *testing.T) {
 	}
 }
 
+// The counterparty of outgoing money is the payee, and the counterparty of incoming money the payer.
+// The text of the payer continues the label of the bank.
+func TestDetailsInCFONB(t *testing.T) {
+	text := `0130006    00001EUR2 12345678901  301126                                                  0000000015000{
+0430006    00001EUR2 1234567890106011226        LOYER                            0000000000000000007505}
+0530006    00001EUR2 1234567890106011226     NBESCI DU PARC
+0530006    00001EUR2 1234567890106011226     NPYMME MARTIN
+0430006    00001EUR2 1234567890105011226        SALAIRE                          0000000000000000010000{
+0530006    00001EUR2 1234567890105011226     NPYEMPLOYEUR SA
+0530006    00001EUR2 1234567890105011226     NBEMME MARTIN
+0530006    00001EUR2 1234567890105011226     LCCPAIE NOVEMBRE
+0530006    00001EUR2 1234567890105011226     LC22026
+0430006    00001EUR2 1234567890105011226        PRIME                            0000000000000000000100{
+0530006    00001EUR2 1234567890105011226     NBECAISSE
+0730006    00001EUR2 12345678901  011226                                                  0000000017595{
+`
+	got, err := listed(strings.NewReader(text))
+	want := []string{
+		`2 2026-12-01  -750.50  ref= e2e= "LOYER" "SCI DU PARC" `, `5 2026-12-01  1000.00  ref= e2e= "SALAIRE PAIE NOVEMBRE 2026" "EMPLOYEUR SA" `,
+		`10 2026-12-01  10.00  ref= e2e= "PRIME" "CAISSE" `, "CFONB 120  300060000112345678901 EUR 2026-11-30=1500.00..2026-12-01=1759.50",
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+}
+
 // The error of a refused file does not contain the counterparty's name.
 func TestRefusals(t *testing.T) {
 	whole := camtDocument("camt.053.001.02", rent)
@@ -309,6 +335,10 @@ func TestRefusals(t *testing.T) {
 		"no such day":        {strings.Replace(whole, "2026-11-02", "2026-02-30", 1), "line 6, Ntry/BookgDt/Dt: must be a valid date"},
 		"no amount":          {strings.Replace(whole, `<Ntry><Amt Ccy="EUR">110.50</Amt>`, "<Ntry>", 1), "line 6, Ntry/Amt: must be an amount"},
 		"other currency":     {strings.Replace(whole, `<Ntry><Amt Ccy="EUR"`, `<Ntry><Amt Ccy="USD"`, 1), "line 6, Ntry/Amt: must have the currency of the account"},
+		"negative amount":    {strings.Replace(whole, "110.50", "-110.50", 1), "line 6, Ntry/Amt: must not be negative; CdtDbtInd has the direction"},
+		"no direction":       {strings.Replace(whole, "</Amt><CdtDbtInd>DBIT</CdtDbtInd><Sts>", "</Amt><Sts>", 1), "line 6, Ntry/CdtDbtInd: must be CRDT or DBIT"},
+		"negative balance":   {strings.Replace(whole, ">10.50", ">-10.50", 1), "line 5, Bal/Amt: must not be negative"},
+		"no sign of balance": {strings.Replace(whole, "</Amt><CdtDbtInd>DBIT</CdtDbtInd><Dt>", "</Amt><Dt>", 1), "line 5, Bal/CdtDbtInd: must be CRDT or DBIT"},
 		"no account":         {strings.Replace(whole, "FR7630006000011234567890189", "", 1), "Acct: the account has no number"},
 		"MT entry of words":  {mt940(":61:hello\n"), "line 5, :61:"},
 		"MT balance of word": {":20:A\n:25:1\n:60F:hello\n", "line 3, :60F:"},

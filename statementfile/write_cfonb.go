@@ -85,7 +85,7 @@ func movement(e *StatementEntry, n, scale int) (cfonb.Movement, error) {
 		Operation: cfonb.Operation(e.Type, amount), Booked: e.Booked, Value: e.Value, Amount: amount, Label: e.Wording, Entry: n % 10_000_000, Reference: e.Reference,
 	}
 	if e.Name != "" {
-		m.Details = append(m.Details, cfonb.Detail{Qualifier: cfonb.Payee, Text: e.Name})
+		m.Details = append(m.Details, cfonb.Detail{Qualifier: party(&m), Text: e.Name})
 	}
 	return m, err
 }
