@@ -233,7 +233,8 @@ func (c *csvFile) signed(row []string) (decimal.Decimal, error) {
 	if err != nil {
 		return in, err
 	}
-	if in, err = plus(in, out.Abs().Neg()); err != nil {
+	in, err = plus(in, out.Abs().Neg())
+	if err != nil || in.Prec() > maxDigits {
 		return in, c.fail(amountColumn, errAmount)
 	}
 	return in, nil

@@ -131,6 +131,7 @@ func TestCSVRefused(t *testing.T) {
 		"sign":             {"", file("1,EUR,2026-11-02,1.50,2.50,booked,Z,Tea"), "line 3, sign: is not a known word"},
 		"currency":         {"", file("1,XXQ,2026-11-02,1.50,2.50,booked,C,Tea"), "line 3, currency: must be an ISO 4217 currency"},
 		"which mark":       {"", csvOf("account,currency,date,amount", "1,EUR,2026-11-02,\"1,234\""), "line 2, amount: may have a point or a comma for thousands"},
+		"long difference":  {"", csvOf("account,currency,date,debit,credit", "1,EUR,2026-11-02,0.9,999999999999999999"), "line 2, amount: must be an amount of at most 18 digits"},
 		"zero bytes":       {"", file("1,EUR,2026-11-02,1.50,2.50,booked,C,\x00"), "line 3: the file is not text"},
 		"endless quote":    {"", file("1,EUR,2026-11-02,1.50,2.50,booked,C,\"" + strings.Repeat("a,b,2026-11-03\n", 1<<16)), "line 4, currency: must be an ISO 4217 currency"},
 		"quoted account":   {"", file(`1","EUR",2026-11-02,1.50,2.50,booked,C,Tea`), "line 3, account: must be an IBAN or a number"},
@@ -149,6 +150,7 @@ func TestMappingsRefused(t *testing.T) {
 		`{"columns":{"date":0}}`: "a column is a name, or a number from 1", `{"columns":{"date":[true]}}`: "a column is", `{"delimiter":":"}`: "delimiter must be", `{"decimal":"'"}`: "decimal must be",
 		`{"skip":-1}`: "skip must be", `{"account":{"currency":"XXQ"}}`: "account.currency must be", `{"account":{"iban":"FR1"}}`: "account.iban must be", `{"no_header":true}`: "columns is required",
 		`{"no_header":true,"columns":{"date":"Day"}}`: "columns.date must be a number", `{"date_format":"DD/MM"}`: "date_format must have", `{"skip":"1"}`: "skip must not be a string",
+		`{"columns":{"wording":[` + strings.Repeat("1,", 20) + `1]}}`: "columns.wording can have at most 20 columns",
 	} {
 		if _, err := statementfile.ParseMapping(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)

@@ -149,8 +149,12 @@ func ParseMapping(text string) (*Mapping, error) {
 	return m, m.check()
 }
 
-// maxSkip is the largest number of lines to skip at the beginning of a CSV file.
-const maxSkip = 100
+// maxSkip is the largest number of lines to skip at the beginning of a CSV file. maxColumns is the
+// largest number of columns for one meaning.
+const (
+	maxSkip    = 100
+	maxColumns = 20
+)
 
 func (m *Mapping) check() error {
 	for _, check := range []func() error{m.checkNames, m.checkValues, m.checkNumbers, m.checkForms} {
@@ -195,6 +199,9 @@ func unknownEncoding(name string) bool {
 
 func (m *Mapping) checkNumbers() error {
 	for name, columns := range m.Columns {
+		if len(columns) > maxColumns {
+			return fmt.Errorf("columns.%s can have at most %d columns", name, maxColumns)
+		}
 		for _, c := range columns {
 			if m.NoHeader && c.Number == 0 {
 				return fmt.Errorf("columns.%s must be a number, because no_header is true", name)

@@ -49,11 +49,13 @@ const (
 
 // name distinguishes an issue from others.
 func (i *issue) name() string {
-	return i.Digest + i.Opening.Date.String() + i.Closing.Date.String()
+	return i.Digest + i.Opening.Date.String() + i.Closing.Date.String() + i.Opening.Amount.Trim(0).String()
 }
 
 // draft holds the data about a statement during the first pass over its file.
 type draft struct {
+	// number is the number of earlier statements of the account in the file.
+	number      int
 	digest      hash.Hash
 	sum         decimal.Decimal
 	inexact     bool
@@ -102,9 +104,11 @@ func (i *issue) within(other *issue) bool {
 
 // corrected holds the corrections that a file makes for one account.
 type corrected struct {
-	// outdated identifies the statements in the file that a later issue has already replaced, by
-	// the numbers of their first lines.
-	outdated map[int]bool
+	// omitted identifies the statements in the file that add no transactions, by their numbers in
+	// drafts: a later issue has already replaced them, or they repeat a statement of the file.
+	// present holds the names of the statements in the file.
+	omitted map[int]bool
+	present map[string]bool
 	// again lists the periods of the statements that replace earlier statements. kept holds the
 	// keys of entries in the file that must not be removed.
 	again []period
@@ -116,7 +120,7 @@ type corrected struct {
 
 // newCorrected begins with the references that earlier files have corrected.
 func newCorrected(settled []string) *corrected {
-	c := &corrected{outdated: map[int]bool{}, kept: map[string]bool{}, references: map[string]bool{}, settled: map[string]bool{}}
+	c := &corrected{omitted: map[int]bool{}, present: map[string]bool{}, kept: map[string]bool{}, references: map[string]bool{}, settled: map[string]bool{}}
 	for _, reference := range settled {
 		c.settled[reference] = true
 	}
@@ -134,9 +138,25 @@ func (a *account) correct(e *statementfile.StatementEntry, c *corrected) {
 	}
 }
 
+// repeat omits a statement if the file already has the same statement with the same id. It keeps a
+// statement that may follow itself, because its balances are equal. Without an id, it also keeps a
+// statement of one day, because others may lead back to its opening balance on that day.
+func (c *corrected) repeat(one *issue, id string, number int) {
+	oneDay := one.Closing.Date.Compare(one.Opening.Date) <= 0
+	if one.Opening.Amount.Equal(one.Closing.Amount) || oneDay && id == "" {
+		return
+	}
+	name := strings.Join([]string{one.name(), one.Created.String(), id}, "/")
+	if c.present[name] {
+		c.omitted[number] = true
+	}
+	c.present[name] = true
+}
+
 // issue stores a statement of the file and records the earlier statement that it corrects. The
-// argument `before` contains the statements that were stored before the file was read.
-func (a *account) issue(one issue, line int, before []issue, c *corrected) {
+// argument `number` is the number of the statement's draft. The argument `before` contains the
+// statements that were stored before the file was read.
+func (a *account) issue(one issue, number int, before []issue, c *corrected) {
 	if a.issued == nil {
 		a.issued = map[string]int{}
 		for i := range a.Issues {
@@ -145,7 +165,7 @@ func (a *account) issue(one issue, line int, before []issue, c *corrected) {
 	}
 	if i, known := a.issued[one.name()]; known {
 		if a.Issues[i].Corrected {
-			c.outdated[line] = true
+			c.omitted[number] = true
 		}
 		return
 	}
@@ -153,7 +173,7 @@ func (a *account) issue(one issue, line int, before []issue, c *corrected) {
 	if i := slices.IndexFunc(before, one.corrects); i >= 0 && !slices.ContainsFunc(before, func(other issue) bool {
 		return !other.Corrected && other.Digest != before[i].Digest && other.within(&one)
 	}) {
-		a.replace(&a.Issues[i], &one, line, c)
+		a.replace(&a.Issues[i], &one, number, c)
 		before[i].Corrected = a.Issues[i].Corrected
 	}
 	a.Issues = append(a.Issues, one)
@@ -161,9 +181,9 @@ func (a *account) issue(one issue, line int, before []issue, c *corrected) {
 
 // replace records which of two issues replaces the other: the issue that the bank made later. When
 // the bank reports no times, the issue in the file replaces the stored issue.
-func (a *account) replace(stored, one *issue, line int, c *corrected) {
+func (a *account) replace(stored, one *issue, number int, c *corrected) {
 	if !one.Created.IsZero() && one.Created.Before(stored.Created) {
-		one.Corrected, c.outdated[line] = true, true
+		one.Corrected, c.omitted[number] = true, true
 		return
 	}
 	stored.Corrected = true
@@ -205,10 +225,10 @@ func (a *account) forget(most int) {
 	a.Corrected = a.Corrected[max(0, len(a.Corrected)-most*correctedOfIssues):]
 }
 
-// omits reports whether a correction excludes an entry of the file.
-func (c *corrected) omits(r statementfile.Record) bool {
-	e := r.Entry
-	if e.Deletes || c.outdated[r.Statement.Line] {
+// omits reports whether a correction excludes an entry of the file, or its statement is omitted. The
+// argument `number` is the number of the statement's draft.
+func (c *corrected) omits(e *statementfile.StatementEntry, number int) bool {
+	if e.Deletes || c.omitted[number] {
 		return true
 	}
 	return len(c.settled) > 0 && e.Reference != e.Corrects && c.settled[identity.Hash(e.Reference)]

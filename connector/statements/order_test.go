@@ -2,6 +2,7 @@ package statements_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -203,6 +204,7 @@ func TestCorrectionOfTheOpeningDay(t *testing.T) {
 	for name, test := range map[string]struct{ files, want []string }{
 		"alone":                  {[]string{statement(100, "a", "b"), statement(100, "a", "c")}, []string{"a", "c"}},
 		"corrected twice":        {[]string{statement(100, "a", "b"), statement(100, "a", "c"), statement(100, "d", "c")}, []string{"c", "d"}},
+		"same text next":         {[]string{statement(100, "a"), statement(100, "b", "c"), statement(120, "a")}, []string{"a", "b", "c"}},
 		"after another":          {[]string{statement(80, "x", "y"), statement(100, "a", "b"), statement(100, "a", "c")}, []string{"a", "b", "c", "x", "y"}},
 		"with another in a file": {[]string{statement(100, "a", "b"), statement(80, "x", "y") + statement(100, "a", "c")}, []string{"a", "b", "c", "x", "y"}},
 	} {
@@ -245,5 +247,77 @@ func TestManyCorrections(t *testing.T) {
 	}
 	if len(out.wordings) > 0 {
 		t.Errorf("stored: %v", out.wordings)
+	}
+}
+
+// TestCorrectionOnOneLine checks that a file without line breaks loses no statement when one of its
+// statements is an older version.
+func TestCorrectionOnOneLine(t *testing.T) {
+	statement := func(id int, made, opened, closed string, from int, wording string) string {
+		balance := func(kind, day string, amount int) string {
+			return fmt.Sprintf(`<Bal><Tp><CdOrPrtry><Cd>%s</Cd></CdOrPrtry></Tp><Amt Ccy="EUR">%d</Amt><CdtDbtInd>CRDT</CdtDbtInd><Dt><Dt>%s</Dt></Dt></Bal>`, kind, amount, day)
+		}
+		return fmt.Sprintf(`<Stmt><Id>%d</Id><CreDtTm>%s</CreDtTm><Acct><Id><IBAN>FR7630006000011234567890189</IBAN></Id><Ccy>EUR</Ccy></Acct>%s%s`, id, made, balance("OPBD", opened, from), balance("CLBD", closed, from+10)) +
+			`<Ntry><Amt Ccy="EUR">10</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts><BookgDt><Dt>` + closed + `</Dt></BookgDt><AddtlNtryInf>` + wording + `</AddtlNtryInf></Ntry></Stmt>`
+	}
+	document := func(statements string) string {
+		return `<Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.08"><BkToCstmrStmt>` + statements + `</BkToCstmrStmt></Document>`
+	}
+	next := statement(2, "2026-11-06T20:00:00", "2026-11-05", "2026-11-06", 110, "Tea")
+	r, out := request(), &stored{wordings: map[string]string{}}
+	for _, text := range []string{
+		document(statement(1, "2026-11-07T09:00:00", "2026-11-04", "2026-11-05", 100, "Rent of November")),
+		document(statement(1, "2026-11-05T20:00:00", "2026-11-04", "2026-11-05", 100, "Rent") + next),
+	} {
+		r.File = handed(text)
+		o, err := statements.Connector{}.Read(t.Context(), r, out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Memory = o.Memory
+	}
+	if got := slices.Sorted(maps.Values(out.wordings)); !slices.Equal(got, []string{"Rent of November", "Tea"}) || out.accounts[0].Balance.String() != "120" {
+		t.Errorf("stored %q, the balance is %s", got, out.accounts[0].Balance)
+	}
+}
+
+// TestStatementTwiceInAFile checks that a repeated statement in a file adds no transactions. Several
+// statements of one day that lead from balance to balance are no repetitions.
+func TestStatementTwiceInAFile(t *testing.T) {
+	numbered := func(n int, text string) string {
+		return strings.Replace(text, ":60", fmt.Sprintf(":28C:%d\n:60", n), 1)
+	}
+	week := ":20:A\n:25:FR7630006000011234567890189\n:28C:1\n:60F:C261031EUR100,00\n:61:261102C10,00NTRFNONREF\n:86:Rent\n:61:261102C10,00NTRFNONREF\n:86:Rent\n:62F:C261105EUR120,00\n-\n"
+	up, down := dayStatement(100, 110, "F"), dayStatement(110, 100, "F")
+	for name, c := range map[string]struct {
+		file string
+		want int
+	}{
+		"a week":                  {week + week, 2},
+		"a week after another":    {week + strings.NewReplacer("C261031EUR100", "C261105EUR120", "2611021", "2611061", "261105EUR120,00\n-", "261107EUR140,00\n-").Replace(week) + week, 4},
+		"a numbered day":          {numbered(1, up) + numbered(1, up), 1},
+		"days without numbers":    {up + down + up, 3},
+		"days with other numbers": {numbered(1, up) + numbered(2, down) + numbered(3, up), 3},
+	} {
+		if got := importAll(t, c.file); len(got.keys) != c.want {
+			t.Errorf("%s: %d transactions, want %d", name, len(got.keys), c.want)
+		}
+	}
+}
+
+// TestAccountsThatDoNotFit checks that a file is refused before anything is stored when the data to
+// remember about its accounts is too large.
+func TestAccountsThatDoNotFit(t *testing.T) {
+	var text strings.Builder
+	text.WriteString(`<Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.08"><BkToCstmrStmt>`)
+	for account := range 500 {
+		fmt.Fprintf(&text, `<Stmt><Id>1</Id><Acct><Id><Othr><Id>%d</Id></Othr></Id><Ccy>EUR</Ccy><Nm>%s</Nm></Acct></Stmt>`, account, strings.Repeat("&lt;", 900))
+	}
+	r, out := request(), &taken{}
+	r.File = handed(text.String() + `</BkToCstmrStmt></Document>`)
+	_, err := statements.Connector{}.Read(t.Context(), r, out)
+	var refused *statementfile.FileError
+	if !errors.As(err, &refused) || out.accounts != nil {
+		t.Errorf("%v, handed over %d accounts", err, len(out.accounts))
 	}
 }

@@ -138,6 +138,10 @@ func (Connector) Read(ctx context.Context, req connector.DataRequest, out connec
 	if err != nil {
 		return connector.Outcome{}, err
 	}
+	memory, err := encode(known)
+	if err != nil {
+		return connector.Outcome{}, err
+	}
 	var all []passerelle.AccountDetails
 	for _, key := range slices.Sorted(maps.Keys(known)) {
 		all = append(all, known[key].details())
@@ -156,13 +160,14 @@ func (Connector) Read(ctx context.Context, req connector.DataRequest, out connec
 			return connector.Outcome{}, err
 		}
 	}
-	memory, err := encode(known)
-	return connector.Outcome{Memory: memory}, err
+	return connector.Outcome{Memory: memory}, nil
 }
+
+var errMemory = &statementfile.FileError{Err: errors.New("the accounts of the connection have too long names and numbers; create another connection for this file")}
 
 // encode returns the memory of a connection. If it has more than maxMemory bytes, encode halves the
 // limits per account until the memory is short enough. Accounts beyond these limits lose their
-// oldest data.
+// oldest data. encode refuses a file with which the memory stays too long.
 func encode(known map[string]*account) ([]byte, error) {
 	memory, err := json.Marshal(known)
 	for most := maxSpans / 2; err == nil && len(memory) > maxMemory && most > 0; most /= 2 {
@@ -171,6 +176,9 @@ func encode(known map[string]*account) ([]byte, error) {
 			a.forget(most)
 		}
 		memory, err = json.Marshal(known)
+	}
+	if err == nil && len(memory) > maxMemory {
+		err = errMemory
 	}
 	return memory, err
 }
@@ -242,11 +250,13 @@ func (s *surveying) add(r statementfile.Record) error {
 		a.correct(e, s.inFile[key])
 		return nil
 	}
-	one, whole := s.drafts[key].issue(r.Statement)
-	if s.drafts[key] = (&draft{}); whole {
-		a.issue(one, r.Statement.Line, s.before[key], s.inFile[key])
+	d, c := s.drafts[key], s.inFile[key]
+	s.drafts[key] = &draft{number: d.number + 1}
+	if one, whole := d.issue(r.Statement); whole {
+		a.issue(one, d.number, s.before[key], c)
+		c.repeat(&one, r.Statement.ID, d.number)
 	}
-	if !s.inFile[key].outdated[r.Statement.Line] {
+	if !c.omitted[d.number] {
 		a.update(key, r.Statement)
 	}
 	return nil
@@ -349,10 +359,12 @@ func (a *account) details() passerelle.AccountDetails {
 
 // page collects transactions of one account.
 type page struct {
-	key       string
-	wanted    bool
-	ids       identity.Alike
-	entries   []passerelle.TransactionDetails
+	key     string
+	wanted  bool
+	ids     identity.Alike
+	entries []passerelle.TransactionDetails
+	// number is the number of the open statement's draft.
+	number    int
 	corrected *corrected
 }
 
@@ -376,7 +388,11 @@ func (f statementFile) handOver(ctx context.Context, inFile map[string]*correcte
 	}
 	err := f.records(ctx, func(r statementfile.Record) error {
 		p := pages[KeyOf(r.Statement.Account)]
-		if r.Entry == nil || !p.wanted || p.corrected.omits(r) {
+		if r.Entry == nil {
+			p.number++
+			return nil
+		}
+		if !p.wanted || p.corrected.omits(r.Entry, p.number) {
 			return nil
 		}
 		one := f.transaction(r, p.ids)

@@ -196,6 +196,54 @@ func TestStatementFilesThatAreRefused(t *testing.T) {
 	s.handOver(t, connection, "?unbalanced=true", strings.Replace(whole, "110.00", "111.00", 1)).says(t, 200, "", "")
 }
 
+// A bank may send a statement twice in a file. The service stores its transactions once, like those
+// of a file that is imported twice.
+func TestStatementTwiceInAFile(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		connection := s.fileConnection(t)
+		twice := mtFile + mtFile
+		var out fileReport
+		for _, query := range []string{"?preview=true", "", ""} {
+			fresh := 1
+			if out.Accounts != nil && !out.Preview {
+				fresh = 0
+			}
+			s.handOver(t, connection, query, twice).decode(t, &out)
+			if a := out.Accounts[0]; a.Transactions != 2 || a.New != fresh || a.Closing.Amount != "110.00" {
+				t.Errorf("the report is %+v, want %d new", a, fresh)
+			}
+		}
+		s.handOver(t, connection, "", mtFile).says(t, 200, "", "")
+		if diff := cmp.Diff([]string{"2026-11-02 10.00 Rent"}, s.listedTransactions(t, connection)); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// A file whose data the service cannot store is a mistake of the client. The service stores nothing,
+// and the connection keeps its state.
+func TestStatementFilesThatDoNotFit(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		connection := s.fileConnection(t)
+		var accounts strings.Builder
+		for account := range 500 {
+			fmt.Fprintf(&accounts, `<Stmt><Id>1</Id><Acct><Id><Othr><Id>%d</Id></Othr></Id><Ccy>EUR</Ccy><Nm>%s</Nm></Acct></Stmt>`, account, strings.Repeat("&lt;", 900))
+		}
+		before := s.record()
+		for name, c := range map[string]struct{ file, about string }{
+			"long names":      {`<Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.08"><BkToCstmrStmt>` + accounts.String() + `</BkToCstmrStmt></Document>`, "file: the accounts of the connection have too long names"},
+			"long difference": {"account,currency,date,debit,credit\n1,EUR,2026-11-02,0.9,999999999999999999\n", "file: line 2, amount: must be an amount of at most 18 digits"},
+		} {
+			for _, query := range []string{"", "?preview=true"} {
+				if _, reported := s.handOver(t, connection, query, c.file).message(t); !strings.HasPrefix(reported, c.about) {
+					t.Errorf("%s: %q, want %q", name, reported, c.about)
+				}
+			}
+		}
+		s.untouched(t, before)
+	})
+}
+
 // interruptedFile calls a function when a reader reaches its end for the nth time.
 type interruptedFile struct {
 	io.ReadSeeker
