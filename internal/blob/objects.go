@@ -10,10 +10,12 @@ import (
 	"passerelle"
 )
 
-// Object is an object in a bucket. Another program may have stored it.
+// Object is an object in a bucket. Another program may have stored it. The ETag differs between
+// contents.
 type Object struct {
 	Key  string
 	Size int64
+	ETag string
 }
 
 // Objects lists the objects whose keys begin with the text `beginning`. The argument `most` limits
@@ -31,7 +33,7 @@ func (p ObjectStore) Objects(ctx context.Context, beginning string, most int) ([
 			break
 		}
 		if one.Key != beginning && one.Key[len(one.Key)-1] != '/' {
-			all = append(all, Object{one.Key, one.Size})
+			all = append(all, Object{one.Key, one.Size, one.ETag})
 		}
 	}
 	return all, nil
@@ -58,16 +60,16 @@ func (r reachable) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Has reports whether an object exists.
-func (p ObjectStore) Has(ctx context.Context, key string) (bool, error) {
-	_, err := p.client.StatObject(ctx, p.bucket, key, minio.StatObjectOptions{})
+// Find returns an object, and whether it exists.
+func (p ObjectStore) Find(ctx context.Context, key string) (Object, bool, error) {
+	found, err := p.client.StatObject(ctx, p.bucket, key, minio.StatObjectOptions{})
 	switch {
 	case minio.ToErrorResponse(err).Code == minio.NoSuchKey:
-		return false, nil
+		return Object{}, false, nil
 	case err != nil:
-		return false, away("find an object", err)
+		return Object{}, false, away("find an object", err)
 	}
-	return true, nil
+	return Object{key, found.Size, found.ETag}, true, nil
 }
 
 // WriteText stores a text as an object.

@@ -33,7 +33,7 @@ func (b *bucket) Files(ctx context.Context) ([]WaitingFile, error) {
 	objects, err := b.place.Objects(ctx, beginning, maxWaiting)
 	files := make([]WaitingFile, len(objects))
 	for i, object := range objects {
-		files[i] = WaitingFile{object.Key, func(ctx context.Context) (io.ReadCloser, error) {
+		files[i] = WaitingFile{object.Key, object.ETag, func(ctx context.Context) (io.ReadCloser, error) {
 			if object.Size > MaxSize {
 				return nil, ErrSize
 			}
@@ -44,11 +44,17 @@ func (b *bucket) Files(ctx context.Context) ([]WaitingFile, error) {
 }
 
 func (b *bucket) Done(ctx context.Context, file WaitingFile, refused string) error {
+	if now, there, err := b.place.Find(ctx, file.Name); err != nil || !there || now.ETag != file.version {
+		return err
+	}
 	to := importedFolder
 	if refused != "" {
 		to = refusedFolder
 	}
-	name, err := freeName(path.Join(path.Dir(file.Name), to, path.Base(file.Name)), refused != "", func(key string) (bool, error) { return b.place.Has(ctx, key) })
+	name, err := freeName(path.Join(path.Dir(file.Name), to, path.Base(file.Name)), refused != "", func(key string) (bool, error) {
+		_, there, err := b.place.Find(ctx, key)
+		return there, err
+	})
 	if err == nil && refused != "" {
 		err = b.place.WriteText(ctx, name+reasonEnding, refused+"\n")
 	}

@@ -39,7 +39,7 @@ func Named(names []string) ([]WaitingFile, error) {
 }
 
 func onDisk(name string) WaitingFile {
-	return WaitingFile{name, func(context.Context) (io.ReadCloser, error) { return os.Open(name) }}
+	return WaitingFile{name, "", func(context.Context) (io.ReadCloser, error) { return os.Open(name) }}
 }
 
 func inFolder(folder string) ([]WaitingFile, error) {
@@ -88,14 +88,21 @@ func (f *folder) Files(context.Context) ([]WaitingFile, error) {
 			continue // the file has disappeared
 		}
 		f.seen[file.Name] = stat
-		if before := seen[file.Name]; before != nil && before.Size() == stat.Size() && before.ModTime().Equal(stat.ModTime()) {
+		if before := seen[file.Name]; before != nil && unchanged(before, stat) {
 			complete = append(complete, file)
 		}
 	}
 	return complete, nil
 }
 
+func unchanged(before, now os.FileInfo) bool {
+	return os.SameFile(before, now) && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime())
+}
+
 func (f *folder) Done(_ context.Context, file WaitingFile, refused string) error {
+	if now, err := os.Stat(file.Name); err == nil && f.seen[file.Name] != nil && !unchanged(f.seen[file.Name], now) {
+		return nil
+	}
 	to := importedFolder
 	if refused != "" {
 		to = refusedFolder

@@ -27,7 +27,9 @@ type Inbox interface {
 	Files(ctx context.Context) ([]WaitingFile, error)
 	// Done moves a processed file into the folder "imported". If refused is not empty, it contains
 	// the reason for a refusal. Done then moves the file into the folder "refused", and writes the
-	// reason into a text file beside it. Done does not replace a file of the same name.
+	// reason into a text file beside it. Done does not replace a file of the same name. When another
+	// program has changed or moved the file since Files returned it, Done does nothing: Files returns
+	// the new content later.
 	Done(ctx context.Context, f WaitingFile, refused string) error
 	// Pause returns the time to wait between two calls of Files.
 	Pause() time.Duration
@@ -44,7 +46,9 @@ const (
 // WaitingFile is a file that waits for processing.
 type WaitingFile struct {
 	Name string
-	open func(ctx context.Context) (io.ReadCloser, error)
+	// version identifies the content of a file in a bucket.
+	version string
+	open    func(ctx context.Context) (io.ReadCloser, error)
 }
 
 // MaxSize is the size of the largest file that Read reads, in bytes.

@@ -168,6 +168,48 @@ func TestReasonsReplaceNoFile(t *testing.T) {
 	}
 }
 
+// TestFilesThatChange checks that a file which another program replaces or moves during its
+// processing is neither lost nor an error.
+func TestFilesThatChange(t *testing.T) {
+	for name, open := range map[string]func(*testing.T) place{"folder": folder, "bucket": bucket} {
+		p := open(t)
+		list := func() []inbox.WaitingFile {
+			t.Helper()
+			var files []inbox.WaitingFile
+			for range 2 { // a file in a folder must stay unchanged between two calls
+				var err error
+				if files, err = p.Files(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return files
+		}
+		p.put("a.csv", "of Monday")
+		p.put("b.csv", "moved")
+		files := list()
+		p.put("a.csv", "of Tuesday, in a longer text")
+		if err := p.Done(t.Context(), files[0], ""); err != nil {
+			t.Errorf("%s, a changed file: %v", name, err)
+		}
+		for range 2 {
+			if err := p.Done(t.Context(), files[1], ""); err != nil {
+				t.Errorf("%s, a moved file: %v", name, err)
+			}
+		}
+		want := map[string]string{"a.csv": "of Tuesday, in a longer text", "imported/b.csv": "moved"}
+		if diff := cmp.Diff(want, p.all()); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		again := list()
+		if len(again) != 1 {
+			t.Fatalf("%s: %d files wait", name, len(again))
+		}
+		if content, err := again[0].Read(t.Context()); err != nil || string(content) != want["a.csv"] {
+			t.Errorf("%s: %q (%v)", name, content, err)
+		}
+	}
+}
+
 // TestInboxRefuses checks that a file larger than MaxSize fails with ErrSize. For an unreachable
 // server, Away must return true.
 func TestInboxRefuses(t *testing.T) {
