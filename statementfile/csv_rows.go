@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"unicode"
 )
 
 // csvRows reads the rows of a CSV file. A quoted text may extend over several lines only when all
@@ -65,7 +66,8 @@ func (r *csvRows) take(n int) (string, error) {
 	return r.waiting[n], nil
 }
 
-// joined parses a line together with the following lines, until a row is complete.
+// joined parses a line with an odd number of quotes together with the following lines, until their
+// number of quotes is even. If these lines are not a row, they and further lines are not one either.
 func (r *csvRows) joined(text string) ([]string, int, error) {
 	for n := 1; n < maxRowLines; n++ {
 		more, err := r.take(n)
@@ -73,16 +75,20 @@ func (r *csvRows) joined(text string) ([]string, int, error) {
 			break // the caller parses the first line alone
 		}
 		text += "\n" + more
-		if fields, err := r.parse(text, false); err == nil {
-			return fields, n + 1, nil
+		if strings.Count(more, `"`)%2 == 1 {
+			fields, err := r.parse(text, false)
+			return fields, n + 1, err
 		}
 	}
 	return nil, 0, csv.ErrQuote
 }
 
 func (r *csvRows) parse(text string, lazy bool) ([]string, error) {
-	if strings.TrimSpace(text) == "" {
+	switch {
+	case strings.TrimSpace(text) == "":
 		return nil, nil
+	case !strings.Contains(text, `"`):
+		return r.split(text), nil
 	}
 	one := csv.NewReader(strings.NewReader(text))
 	one.Comma, one.FieldsPerRecord, one.LazyQuotes, one.TrimLeadingSpace = r.delimiter, -1, lazy, r.delimiter != '\t'
@@ -94,4 +100,15 @@ func (r *csvRows) parse(text string, lazy bool) ([]string, error) {
 		return nil, csv.ErrQuote // the text contains more than one row
 	}
 	return fields, nil
+}
+
+// split returns the fields of a line without quotes. A csv.Reader would need a buffer for each line.
+func (r *csvRows) split(text string) []string {
+	fields := strings.Split(text, string(r.delimiter))
+	for i := range fields {
+		if r.delimiter != '\t' {
+			fields[i] = strings.TrimLeftFunc(fields[i], unicode.IsSpace)
+		}
+	}
+	return fields
 }

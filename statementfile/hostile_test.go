@@ -68,20 +68,23 @@ func TestRepeatedEncoding(t *testing.T) {
 	}
 }
 
-// Memory grows in proportion to the size of a file, even if many lines belong to one value. The
-// time to read a file grows like the memory that the reader allocates.
-func TestAllocationsGrowWithTheFile(t *testing.T) {
-	allocated := func(file string) uint64 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		for _, err := range statementfile.Read(strings.NewReader(file), nil) {
-			if err != nil {
-				t.Fatal(err)
-			}
+// allocated returns the number of bytes that a reader allocates. The time to read a file grows like
+// this number.
+func allocated(t *testing.T, file string) uint64 {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for _, err := range statementfile.Read(strings.NewReader(file), nil) {
+		if err != nil {
+			t.Fatal(err)
 		}
-		runtime.ReadMemStats(&after)
-		return after.TotalAlloc - before.TotalAlloc
 	}
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// The work grows in proportion to the size of a file, even if many lines belong to one value.
+func TestManyPartsOfAValue(t *testing.T) {
 	for name, file := range map[string]func(parts int) string{
 		"CFONB, parts of a label": func(parts int) string {
 			return "0130004    02837EUR2 00011234567  301126                                                  0000000015000{\n" +
@@ -92,9 +95,19 @@ func TestAllocationsGrowWithTheFile(t *testing.T) {
 		"OFX, a section with brackets": func(parts int) string { return ofx2("<MEMO><![CDATA[" + strings.Repeat(">", 3*parts) + "]]></MEMO>") },
 		"OFX, a comment with brackets": func(parts int) string { return ofx2("<!--" + strings.Repeat(">", 3*parts) + "-->") },
 	} {
-		few, many := allocated(file(1000)), allocated(file(4000))
+		few, many := allocated(t, file(1000)), allocated(t, file(4000))
 		if many > 6*few {
 			t.Errorf("%s: four times the parts need %d bytes instead of %d", name, many, few)
 		}
+	}
+}
+
+// A stray quote in each line does not multiply the work by the number of lines that a row may have.
+func TestManyStrayQuotes(t *testing.T) {
+	const rows = 1000
+	head, clean := "account,currency,date,amount,wording\n", "1,EUR,2026-11-02,-1.50,Tea\n"
+	least := allocated(t, head+strings.Repeat(clean, rows))
+	if most := allocated(t, head+strings.Repeat("1,EUR,2026-11-02,-1.50,\"\"\"a\n", rows)); most > 20*least {
+		t.Errorf("%d bytes instead of %d", most, least)
 	}
 }
