@@ -22,10 +22,11 @@ var messages = map[string]struct{ name, statement string }{
 // firstVersion is the end of the element's name in the first version of a message.
 const firstVersion = "V01"
 
-// maxDepth is the maximum depth of elements. namespaces is the beginning of each namespace of ISO
-// 20022.
+// maxDepth is the maximum depth of elements, and maxName the maximum length of their names in
+// bytes. namespaces is the beginning of each namespace of ISO 20022.
 const (
 	maxDepth   = 40
+	maxName    = 200
 	namespaces = "urn:iso:std:iso:20022:tech:xsd:"
 )
 
@@ -213,6 +214,9 @@ func (c *camt) start(t xml.StartElement) error {
 	name := t.Name.Local
 	if len(c.open) >= maxDepth {
 		return c.fail("", errors.New("elements are nested too deeply"))
+	}
+	if len(name) > maxName {
+		return c.fail("", errors.New("the name of an element is too long"))
 	}
 	c.open, c.text = append(c.open, name), c.text[:0]
 	if c.statement != nil {

@@ -109,10 +109,14 @@ func ungrouped(digits string, mark byte) (string, bool) {
 	return whole, true
 }
 
-// eitherAmount reads an amount with a point or a comma as decimal mark.
-func eitherAmount(text string) (decimal.Decimal, error) {
+// eitherAmount reads an amount with a point or a comma as decimal mark. decimals is the number of
+// decimals of the currency.
+func eitherAmount(text string, decimals int) (decimal.Decimal, error) {
 	if strings.Contains(text, ".") && strings.Contains(text, ",") {
 		return (&amountForm{}).read(text)
+	}
+	if digits, _ := unsigned(strings.TrimSpace(text)); decimals != 3 && digits[:min(1, len(digits))] != "0" && groups['.'].MatchString(digits) {
+		return decimal.Decimal{}, errThousands
 	}
 	return amountOf(strings.Replace(text, ",", ".", 1), '.')
 }

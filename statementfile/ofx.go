@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/govalues/decimal"
+
 	"passerelle"
 )
 
@@ -331,7 +333,7 @@ var ofxFields = map[string]func(*ofx, string) error{
 	"STMTTRN/TRNTYPE":      func(o *ofx, text string) error { o.entry.Type = ofxKinds[strings.ToUpper(text)]; return nil },
 	"STMTTRN/DTPOSTED":     func(o *ofx, text string) error { return into(&o.entry.Booked, dateOf, text) },
 	"STMTTRN/DTAVAIL":      func(o *ofx, text string) error { return into(&o.entry.Value, dateOf, text) },
-	"STMTTRN/TRNAMT":       func(o *ofx, text string) error { o.hasAmount = true; return into(&o.entry.Amount, eitherAmount, text) },
+	"STMTTRN/TRNAMT":       func(o *ofx, text string) error { o.hasAmount = true; return into(&o.entry.Amount, o.amount, text) },
 	"STMTTRN/FITID":        func(o *ofx, text string) error { o.entry.Reference = reference(text); return nil },
 	"STMTTRN/CORRECTFITID": func(o *ofx, text string) error { o.entry.Corrects = reference(text); return nil },
 	"STMTTRN/CORRECTACTION": func(o *ofx, text string) error {
@@ -396,7 +398,11 @@ func (o *ofx) payee(text string) error {
 
 func (o *ofx) ledgerAmount(text string) error {
 	o.hasLedger = true
-	return into(&o.ledger.Amount, eitherAmount, text)
+	return into(&o.ledger.Amount, o.amount, text)
+}
+
+func (o *ofx) amount(text string) (decimal.Decimal, error) {
+	return eitherAmount(text, o.statement.Account.Currency.Digits())
 }
 
 // endAccount completes the account. It joins the parts of a French number, so that the number is

@@ -61,6 +61,16 @@ func TestOFX(t *testing.T) {
 			`4 2026-11-02  -1.5 card ref=7 e2e= "Café a > b & c" "Café" `,
 			`OFX 211  49701234 EUR none..none`,
 		}},
+		"three decimals": {strings.ReplaceAll(ofx2(strings.Replace(purchase, "-1.5", "-1,500", 1)+strings.Replace(purchase, "-1.5", "1,000", 1)), "EUR", "TND"), []string{
+			`4 2026-11-02  -1.500 card ref=7 e2e= "Café a > b & c" "Café" `,
+			`4 2026-11-02  1.000 card ref=7 e2e= "Café a > b & c" "Café" `,
+			`OFX 211  49701234 TND none..none`,
+		}},
+		"three digits of a fraction": {ofx2(strings.Replace(purchase, "-1.5", "-0,500", 1) + strings.Replace(purchase, "-1.5", "1.500", 1)), []string{
+			`4 2026-11-02  -0.500 card ref=7 e2e= "Café a > b & c" "Café" `,
+			`4 2026-11-02  1.500 card ref=7 e2e= "Café a > b & c" "Café" `,
+			`OFX 211  49701234 EUR none..none`,
+		}},
 		"no header":    {ofx2("")[strings.Index(ofx2(""), "<OFX>"):], []string{`OFX  49701234 EUR none..none`}},
 		"endless list": {strings.Replace(ofx2(""), "</BANKTRANLIST>", "", 1), []string{`OFX 211  49701234 EUR none..none`}},
 		"declared encoding": {
@@ -86,6 +96,7 @@ func TestOFXRefused(t *testing.T) {
 		"entry in an entry": {strings.Replace(ofx1, "<STMTTRN>", "<STMTTRN><STMTTRN>", 1), "line 15: the element STMTTRN is within another one"},
 		"no statement":      {"<OFX><SIGNONMSGSRSV1></SIGNONMSGSRSV1></OFX>", "has no statement"},
 		"amount of letters": {strings.Replace(ofx1, "-110,50", "1e9", 1), "line 15, STMTTRN/TRNAMT: must be an amount"},
+		"thousands":         {strings.Replace(ofx1, "-110,50", "-1,110", 1), "line 15, STMTTRN/TRNAMT: must not have three digits after a comma"},
 		"no amount":         {strings.Replace(ofx1, "<TRNAMT>-110,50", "", 1), "line 15, STMTTRN/TRNAMT: must be an amount"},
 		"no day":            {strings.Replace(ofx1, "<DTPOSTED>20261104", "", 1), "line 18, STMTTRN/DTPOSTED: must be a valid date"},
 		"no such day":       {strings.Replace(ofx1, "20261104", "20260230", 1), "line 18, STMTTRN/DTPOSTED: must be a valid date"},

@@ -330,6 +330,7 @@ func TestRefusals(t *testing.T) {
 		"cut short":      {whole[:len(whole)-30], "line 9: not well-formed XML"}, "cut between elements": {strings.TrimSuffix(whole, "</Document>"), "ends within an element"},
 		"wrong nesting":      {strings.Replace(whole, "</Ustrd>", "</Ntry>", 1), "line 8: an element is closed that is not open"},
 		"deep":               {strings.Repeat("<a>", 100), "nested too deeply"},
+		"long name":          {strings.Replace(whole, "<Ntry>", "<"+strings.Repeat("n", 201)+"/><Ntry>", 1), "line 6: the name of an element is too long"},
 		"long value":         {strings.Replace(whole, "Loyer", strings.Repeat("x", 1<<20), 1), "a value is too long"},
 		"amount of letters":  {strings.Replace(whole, "110.50", "1e9", 1), "line 6, Ntry/Amt: must be an amount"},
 		"no such day":        {strings.Replace(whole, "2026-11-02", "2026-02-30", 1), "line 6, Ntry/BookgDt/Dt: must be a valid date"},

@@ -16,6 +16,7 @@ var (
 	errDate      = errors.New("must be a valid date")
 	errCurrency  = errors.New("must be an ISO 4217 currency")
 	errDirection = errors.New("must be CRDT or DBIT")
+	errThousands = errors.New("must not have three digits after a comma, which may separate thousands; use a point")
 	errNegative  = errors.New("must not be negative; CdtDbtInd has the direction")
 	errDay       = errors.New("must be from 1900 to 2099")
 )
