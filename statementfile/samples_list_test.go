@@ -10,6 +10,7 @@ const (
 	investment = "an investment account"
 	noAccount  = "no statement: sign-on, list of accounts, profile or error"
 	broken     = "deliberately invalid"
+	noDay      = "somebody replaced the days with 1111/11/11"
 	// These are reasons why balances do not match.
 	changed = "amounts, balances or transactions were changed or removed to make them anonymous"
 	madeUp  = "balances that somebody invented for a test"
@@ -63,6 +64,7 @@ var public = []*samples{
 			"betterplace/empty_entry_date.sta":         fragment,
 			"betterplace/empty_line.sta":               fragment,
 			"betterplace/missing_crlf_at_end.sta":      fragment,
+			"betterplace/sepa_snippet_broken.sta":      broken,
 			"cmxl/account_balance_credit.sta":          fragment,
 			"cmxl/account_balance_debit.sta":           fragment,
 			"cmxl/account_identification_iban.sta":     fragment,
@@ -94,7 +96,6 @@ var public = []*samples{
 			"self-provided/overly_long_details.sta": changed,
 			"self-provided/raiffeisen-cmi.sta":      changed,
 			"self-provided/whitespace.sta":          changed,
-			"betterplace/sepa_snippet_broken.sta":   broken,
 			"self-provided/gv_codes.sta":            "cut off before its closing balance",
 		},
 	},
@@ -143,7 +144,12 @@ var public = []*samples{
 	},
 	{
 		repository: "bank2ynab/bank2ynab", commit: "3fbdbc51f31c6130edbecaf22f7e24757154f830", root: "test/test-data", files: regexp.MustCompile(`^.*[^f]$`),
-		refused: map[string]string{"CSV_A_20180414_112204.csv": "a quotation mark is missing where somebody changed a number"},
+		refused: map[string]string{
+			"CSV_A_20180414_112204.csv":         "a quotation mark is missing where somebody changed a number",
+			"TH_20180101-20180523_page_1.csv":   noDay,
+			"TH_20180101-20180523_strana_1.csv": noDay,
+			"TH_20180521-20180523.csv":          noDay,
+		},
 		altered: map[string]string{"W80844_EBH_201945.202122.csv": madeUp},
 		others: map[string]int{
 			"20171001-20171106.csv":                                      1,
@@ -154,9 +160,6 @@ var public = []*samples{
 			"MS_JANE_SMITH_01-12-2019_14-12-2019.csv":                    4,
 			"MonzoDataExport_February2018_2018-02-26_174335.csv":         1,
 			"Movements_1234512345_201805271848.csv":                      1,
-			"TH_20180101-20180523_page_1.csv":                            1,
-			"TH_20180101-20180523_strana_1.csv":                          1,
-			"TH_20180521-20180523.csv":                                   1,
 			"TransactionHistory_20180418043121.csv":                      13,
 			"Umsaetze_KtoNr538917600_EUR_02-03-2018_1503.CSV":            1,
 			"W80844_EBH_201945.202122.csv":                               1,
