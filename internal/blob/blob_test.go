@@ -375,6 +375,7 @@ func TestSealedFiles(t *testing.T) {
 	}
 	for name, spoiled := range map[string][]byte{
 		"altered": append(append([]byte{}, raw[:1000]...), append([]byte{raw[1000] ^ 1}, raw[1001:]...)...), "cut off": raw[:len(raw)-70_000], "another's": raw,
+		"cut after a piece": raw[:64<<10+32], "cut after two pieces": raw[:2*(64<<10+32)],
 	} {
 		id := passerelle.FileID(7)
 		if name == "another's" {

@@ -95,8 +95,26 @@ func open(stored io.ReadSeekCloser, config sio.Config) (io.ReadSeekCloser, error
 		return nil, err
 	}
 	plain, err := sio.DecryptReaderAt(at, config)
+	if err == nil {
+		err = checkEnd(plain, int64(size))
+	}
 	if err != nil {
 		return nil, err
 	}
 	return opened{io.NewSectionReader(plain, 0, int64(size)), stored}, nil
+}
+
+var errEnd = errors.New("the file cannot be read to its end")
+
+// checkEnd fails when a file lacks its last piece. The last piece is marked as such, and a read
+// beyond a different piece fails. Other reads do not notice that the pieces after it are missing.
+func checkEnd(plain io.ReaderAt, size int64) error {
+	if size == 0 {
+		return nil
+	}
+	n, err := plain.ReadAt(make([]byte, 2), size-1)
+	if n != 1 || !errors.Is(err, io.EOF) {
+		return errors.Join(errEnd, err)
+	}
+	return nil
 }
