@@ -12,12 +12,6 @@ import (
 // frenchNumber is the total length of bank code, branch code and account number in France.
 const frenchNumber = 21
 
-// French reports whether CFONB 120 can represent an account.
-func French(a StatementAccount) bool {
-	_, is := french(a)
-	return is
-}
-
 // french returns the parts of a French account number. It takes them from the IBAN, or from a
 // number in the form that readCFONB returns.
 func french(a StatementAccount) (cfonb.Account, bool) {

@@ -130,6 +130,10 @@ func TestStatementsThatCannotBeExported(t *testing.T) {
 	account := fmt.Sprintf("/users/me/accounts/%d", *out.Accounts[0].ID)
 	get := func(path string) reply { return s.do(t, ask{method: http.MethodGet, path: path, token: "user"}) }
 	get(account+"/statement?format=cfonb120").says(t, 400, "invalidValue", "format: CFONB 120 has accounts in France only")
+	get(account+"/statement?format=mt940&min_date=1970-01-01").says(t, 400, "invalidValue", "format: MT940 has the years 1980 to 2079 only")
+	get(account+"/statement?format=mt940&max_date=2080-01-01").says(t, 400, "invalidValue", "format: MT940 has the years 1980 to 2079 only")
+	s.handOver(t, s.fileConnection(t), "", camtFile("2026-10-31", "100.00", "2026-11-10", "110.00", "2026-11-02 10.00 Rent")).decode(t, &out)
+	get(fmt.Sprintf("/users/me/accounts/%d/statement?format=cfonb120&min_date=1900-01-01", *out.Accounts[0].ID)).says(t, 400, "invalidValue", "format: a date is missing or outside 1960 to 2059")
 	get(account+"/statement?format=xls").says(t, 400, "invalidValue", "format: must be one of camt.053, mt940, cfonb120, ofx, csv")
 	get(account+"/statement?min_date=2026-11-05&max_date=2026-11-04").says(t, 400, "invalidValue", "max_date: must not be before min_date")
 	get(account+"/statement?min_date="+url.QueryEscape("5 May")).says(t, 400, "invalidValue", "min_date")

@@ -4,7 +4,8 @@
 // these transactions, and the names of the formats. It owns neither the formats nor the decision
 // who may see an account.
 //
-// The package fails with a *passerelle.Error when there are too many transactions or no balance.
+// The package fails with a *passerelle.Error when there are too many transactions or no balance, or
+// when the format cannot represent the account, the days or the balances.
 // When the transactions change during the writing, the last entry is an error. The package only
 // reads.
 package exports
@@ -78,12 +79,26 @@ func Of(ctx context.Context, db bankstore.Reader, domain passerelle.DomainID, ac
 		return StatementExport{}, err
 	}
 	written, err := e.statement(ctx)
-	if err == nil && to.format == statementfile.CFONB && !statementfile.French(written.Account) {
-		err = passerelle.InvalidField("format", "%s", statementfile.ErrFrench)
-	}
 	written.Created = wish.Now
+	if err == nil {
+		err = fits(written, to.format)
+	}
 	name := fmt.Sprintf("account-%d-%s-%s.%s", account.ID, written.From, written.To, to.ending)
 	return StatementExport{to.mediaType, name, func(w io.Writer) error { return statementfile.Write(w, to.format, written) }}, err
+}
+
+// fits fails when a format cannot represent the account, the days or the balances of a statement.
+// Write would fail too, but only after the response has begun.
+func fits(w statementfile.Written, format statementfile.Format) error {
+	w.Entries = func(func(statementfile.StatementEntry, error) bool) {}
+	err := statementfile.Write(io.Discard, format, w)
+	if err == nil {
+		return nil
+	}
+	for cause := errors.Unwrap(err); cause != nil; cause = errors.Unwrap(err) {
+		err = cause
+	}
+	return passerelle.InvalidField("format", "%s", strings.TrimPrefix(err.Error(), "write a statement: "))
 }
 
 // export is a statement of an account for the period in filter.
