@@ -375,6 +375,32 @@ func TestASessionEnds(t *testing.T) {
 	})
 }
 
+// TestUnusedSessionsAreNotListed lets a session end without use. The list of sessions must not show
+// it any more, although nobody has revoked it.
+func TestUnusedSessionsAreNotListed(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		password := d.operator("zoe", operators.Viewer)
+		_, unused := d.inside("zoe", password)
+		d.now = d.now.Add(time.Hour - time.Second)
+		_, v := d.inside("zoe", password)
+		listed := func(want ...int64) {
+			t.Helper()
+			all, err := d.Sessions(t.Context(), v)
+			must(t, err)
+			var ids []int64
+			for _, one := range all {
+				ids = append(ids, one.ID)
+			}
+			if diff := cmp.Diff(want, ids); diff != "" {
+				t.Errorf("listed (-want +got):\n%s", diff)
+			}
+		}
+		listed(v.ID, unused.ID)
+		d.now = d.now.Add(time.Second)
+		listed(v.ID)
+	})
+}
+
 func TestSecondFactor(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		password := d.operator("zoe", operators.Acting)
@@ -472,6 +498,34 @@ func TestChangingThePassword(t *testing.T) {
 		sessions, err := d.Sessions(t.Context(), v)
 		if err != nil || len(sessions) != 2 {
 			t.Errorf("%d sessions, %v", len(sessions), err)
+		}
+	})
+}
+
+// TestChangesDuringAPasswordChangeApply ends the session during a change of the password. The change
+// must then fail, because it could replace the password that a command has set.
+func TestChangesDuringAPasswordChangeApply(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		password := d.operator("zoe", operators.Viewer)
+		const chosen = "correct horse battery"
+		for name, meanwhile := range map[string]func(operators.SignedIn){
+			"reset":    func(operators.SignedIn) { _, _, err := d.ResetPassword(t.Context(), "zoe"); must(t, err) },
+			"disabled": func(operators.SignedIn) { _, err := d.Disable(t.Context(), "zoe"); must(t, err) },
+			"revoked":  func(v operators.SignedIn) { must(t, d.Revoke(t.Context(), v, v.ID, "7")) },
+		} {
+			_, v := d.inside("zoe", password)
+			before := d.acts("zoe")
+			meanwhile(v)
+			wantError(t, d.ChangePassword(t.Context(), v, password, chosen, "7"), operators.ErrNoSession)
+			if slices.Contains(d.acts("zoe")[len(before):], "change password") {
+				t.Errorf("%s meanwhile, and recorded is %q", name, d.acts("zoe"))
+			}
+			_, err := d.Enable(t.Context(), "zoe")
+			must(t, err)
+			_, err = d.signIn("zoe", chosen, "192.0.2.1")
+			wantError(t, err, operators.ErrRefused)
+			_, password, err = d.ResetPassword(t.Context(), "zoe")
+			must(t, err)
 		}
 	})
 }
@@ -604,7 +658,7 @@ func TestOperatorUnlinkedDuringProviderSignIn(t *testing.T) {
 		if d.meanwhile != nil {
 			t.Error("nobody was unlinked meanwhile")
 		}
-		open, err := operatorstore.From(d.DB).Sessions(t.Context(), before.Operator, d.now, 10)
+		open, err := operatorstore.From(d.DB).Sessions(t.Context(), before.Operator, d.now, time.Time{}, 10)
 		must(t, err)
 		if len(open) != 0 {
 			t.Errorf("open are %+v", open)

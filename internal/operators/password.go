@@ -109,7 +109,8 @@ func checkPassword(name, password string) error {
 
 // ChangePassword replaces the password of the signed-in operator, and ends the operator's other
 // sessions. It fails with ErrRefused when the current password is wrong. Such a failure counts as
-// an attempt.
+// an attempt. It fails with ErrNoSession when the session has ended meanwhile. Otherwise a running
+// request of an intruder could replace the password that a command has just set.
 func (a *Operators) ChangePassword(ctx context.Context, v SignedIn, present, next, request string) error {
 	if err := a.prove(ctx, v, present, request, actPassword); err != nil {
 		return err
@@ -122,10 +123,14 @@ func (a *Operators) ChangePassword(ctx context.Context, v SignedIn, present, nex
 		return err
 	}
 	err = a.DB.Write(ctx, func(tx *store.Tx) error {
-		operatorstore.In(tx).SetOperatorPassword(v.Operator.ID, stored)
+		operatorstore.In(tx).SetOperatorPassword(v.Operator.ID, stored) // this waits for commands that end sessions
+		operatorstore.In(tx).HoldSession(v.ID)
 		operatorstore.In(tx).RevokeSessions(v.Operator.ID, v.ID, a.Now())
 		return tx.Audit(a.Entry(v, request, actPassword))
 	})
+	if errors.Is(err, store.ErrConflict) {
+		return ErrNoSession
+	}
 	if err != nil {
 		return fmt.Errorf("change a password: %w", err)
 	}

@@ -163,9 +163,10 @@ func (a *Operators) end(ctx context.Context, v SignedIn, id int64, request, act 
 	return nil
 }
 
-// Sessions lists the operator's sessions that are neither revoked nor expired, newest first.
+// Sessions lists the operator's sessions that have not ended, newest first.
 func (a *Operators) Sessions(ctx context.Context, v SignedIn) ([]operatorstore.Session, error) {
-	return operatorstore.From(a.DB).Sessions(ctx, v.Operator.ID, a.Now(), maxSessions)
+	now := a.Now()
+	return operatorstore.From(a.DB).Sessions(ctx, v.Operator.ID, now, now.Add(-idleLife), maxSessions)
 }
 
 // hash returns the only stored form of a session's token. A fast hash is enough, because a token

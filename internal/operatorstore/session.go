@@ -57,14 +57,14 @@ func (r Reader) Session(ctx context.Context, hash []byte) (Session, Operator, er
 }
 
 // Sessions lists at most limit sessions of an operator, the newest first. It leaves out revoked and
-// expired sessions.
-func (r Reader) Sessions(ctx context.Context, operator store.OperatorID, now time.Time, limit int) ([]Session, error) {
+// expired sessions, and sessions without a use after the instant `unused`.
+func (r Reader) Sessions(ctx context.Context, operator store.OperatorID, now, unused time.Time, limit int) ([]Session, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Session, error) {
 		var s sessionRow
 		err := row.Scan(s.columns()...)
 		return s.session(), err
-	}, `SELECT `+sessionColumns+` FROM console_session s WHERE s.operator_id = $1 AND s.revoked IS NULL AND s.expires > $2 ORDER BY s.id DESC LIMIT $3`,
-		int64(operator), database.Micros(now), limit)
+	}, `SELECT `+sessionColumns+` FROM console_session s WHERE s.operator_id = $1 AND s.revoked IS NULL AND s.expires > $2 AND s.seen > $3
+		ORDER BY s.id DESC LIMIT $4`, int64(operator), database.Micros(now), database.Micros(unused), limit)
 }
 
 // CreateSession stores a session and sets its id.
@@ -97,6 +97,13 @@ func (tx Tx) RevokeSession(operator store.OperatorID, id int64, now time.Time) {
 // session with this id.
 func (tx Tx) RevokeSessions(operator store.OperatorID, but int64, now time.Time) {
 	tx.unit.Exec(revoke+`id <> $3`, database.Micros(now), int64(operator), but)
+}
+
+// HoldSession keeps a session until the unit ends. Write fails with ErrConflict when the session is
+// revoked.
+func (tx Tx) HoldSession(id int64) {
+	// With revoked IS NULL, PostgreSQL might search the index of all valid sessions.
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE console_session SET seen = seen WHERE id = $1 AND COALESCE(revoked, 0) = 0`, id)
 }
 
 // RaiseSession records that the operator of a session entered a second factor.

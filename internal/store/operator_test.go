@@ -93,7 +93,7 @@ func TestSessionsEnd(t *testing.T) {
 		wantSame(t, first, got, err)
 		wantSame(t, o, by, err)
 		open := func() []int64 {
-			all, err := operatorstore.From(s.db).Sessions(t.Context(), o.ID, later, 10)
+			all, err := operatorstore.From(s.db).Sessions(t.Context(), o.ID, later, time.Time{}, 10)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -182,7 +182,10 @@ func (s fixture) questions() map[string]question {
 			_, _, err := operatorstore.From(s.db).Session(ctx, []byte("x"))
 			return unless(err, store.ErrNotFound)
 		}, "console_session_1 (token_hash=?)"},
-		"sessions":          {func() error { _, err := operatorstore.From(s.db).Sessions(ctx, 1, now, limit); return err }, "console_session_of_operator (operator_id=?)"},
+		"sessions": {func() error {
+			_, err := operatorstore.From(s.db).Sessions(ctx, 1, now, now.Add(-time.Hour), limit)
+			return err
+		}, "console_session_of_operator (operator_id=?)"},
 		"ended sessions":    {write(func(tx *store.Tx) { tx.PurgeSessions(now, limit) }), "console_session_by_expiry (expires<?)"},
 		"attempts":          {write(func(tx *store.Tx) { operatorstore.In(tx).ForgetSignIns(now, limit, limit) }), "sign_in_failure_by_age (latest<?)"},
 		"attempts too many": {write(func(tx *store.Tx) { operatorstore.In(tx).ForgetSignIns(now, limit, limit) }), "due USING INDEX sign_in_failure_by_weight"},
