@@ -3,11 +3,14 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"passerelle"
 	"passerelle/internal/audit"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
@@ -60,6 +63,37 @@ func TestAuditLogIsReadAndVerified(t *testing.T) {
 		out, _ = call(1, "doctor", "--invariants")
 		if !strings.Contains(out, "chain 0 at act 3: it was changed after it was stored") {
 			t.Error(out)
+		}
+	})
+}
+
+// TestADeletedUserIsOnRecord deletes a user with the command, which must leave an act in the audit
+// log of the domain.
+func TestADeletedUserIsOnRecord(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, url string) {
+		storeConnections(t, url)
+		db, err := store.Open(t.Context(), url, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := db.Domains(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		user := passerelle.User{Domain: all[0].ID, Platform: "sharedAccess", Created: time.Now(), Expires: new(time.Now().Add(time.Hour))}
+		err = db.Write(t.Context(), func(tx *store.Tx) error { return tx.CreateUser(&user) })
+		if err := errors.Join(err, db.Close()); err != nil {
+			t.Fatal(err)
+		}
+		var out, diagnostics bytes.Buffer
+		for _, args := range [][]string{{"user", "delete", strconv.FormatInt(int64(user.ID), 10)}, {"audit", "list", "--domain", "shop"}} {
+			out.Reset()
+			if got := run(t.Context(), append(args, "--json", "--database", url), nil, &out, &diagnostics); got != 0 {
+				t.Fatalf("%v exits with %d: %s", args, got, &diagnostics)
+			}
+		}
+		if want := fmt.Sprintf(`"act":"delete user","subject":"user","id_subject":%d}]`, user.ID); strings.Count(out.String(), `"act"`) != 1 || !strings.Contains(out.String(), want) {
+			t.Errorf("on record is %s, want %s", &out, want)
 		}
 	})
 }

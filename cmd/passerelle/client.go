@@ -48,7 +48,7 @@ type clientCreate struct {
 // Run registers an application.
 func (n *clientCreate) Run(c *console, g *clientCommand) error {
 	return g.at(c, func(d target) (any, error) {
-		client, secret, err := d.access().Register(c.ctx, d.domain.ID, n.Name, n.RedirectURIs)
+		client, secret, err := d.access().Register(c.ctx, d.domain.ID, n.Name, n.RedirectURIs, d.act(access.ActCreateClient, access.SubjectClient))
 		if err != nil {
 			return nil, err
 		}
@@ -103,14 +103,14 @@ func (u *clientUpdate) Run(c *console, g *clientCommand) error {
 		return passerelle.MissingField("--name, --redirect-uri, --reset-secret, --primary-color, --secondary-color, --logo", "give at least one of them")
 	}
 	return g.at(c, func(d target) (any, error) {
-		if u.Logo != nil {
-			if _, err := d.access().SetLogo(c.ctx, d.domain.ID, u.ID, u.Logo); err != nil {
-				return nil, known(err, "id", u.ID)
-			}
+		change := access.ClientUpdate{
+			Name: u.Name, RedirectURIs: u.RedirectURIs, ResetSecret: u.ResetSecret, PrimaryColor: u.PrimaryColor, SecondaryColor: u.SecondaryColor, Logo: u.Logo,
 		}
-		client, secret, err := d.access().Update(c.ctx, d.domain.ID, u.ID, access.ClientUpdate{
-			Name: u.Name, RedirectURIs: u.RedirectURIs, ResetSecret: u.ResetSecret, PrimaryColor: u.PrimaryColor, SecondaryColor: u.SecondaryColor,
-		})
+		var acts []store.Audit
+		for _, act := range change.Acts() {
+			acts = append(acts, d.act(act, access.SubjectClient))
+		}
+		client, secret, err := d.access().Update(c.ctx, d.domain.ID, u.ID, change, acts...)
 		if err != nil {
 			return nil, known(err, "id", u.ID)
 		}
@@ -127,7 +127,7 @@ type clientDelete struct {
 // Run removes an application.
 func (r *clientDelete) Run(c *console, g *clientCommand) error {
 	return g.at(c, func(d target) (any, error) {
-		now, err := d.access().Delete(c.ctx, d.domain.ID, r.ID)
+		now, err := d.access().Delete(c.ctx, d.domain.ID, r.ID, d.act(access.ActDeleteClient, access.SubjectClient))
 		if err != nil {
 			return nil, known(err, "id", r.ID)
 		}

@@ -49,7 +49,7 @@ func (a *connectorAdd) Run(c *console, g *connectorCommand) error {
 		return fmt.Errorf("--secret-file: %w", err)
 	}
 	return a.do(c, g, func(db *store.DB) (any, error) {
-		row, err := service.Programs(db).Add(c.ctx, a.Address, strings.TrimSpace(string(secret)))
+		row, err := service.Programs(db).Add(c.ctx, a.Address, strings.TrimSpace(string(secret)), act(0, programs.ActAdd, programs.Subject))
 		if err != nil {
 			return nil, err
 		}
@@ -131,7 +131,7 @@ func (k *connectorCheck) Run(c *console, g *connectorCommand) error {
 	return k.do(c, g, func(db *store.DB) (any, error) {
 		row, err := namedProgram(c, db, k.Connector)
 		if err == nil {
-			err = service.Programs(db).Check(c.ctx, row)
+			err = service.Programs(db).Check(c.ctx, row, act(0, programs.ActCheck, programs.Subject))
 		}
 		if err != nil {
 			return nil, err
@@ -151,7 +151,7 @@ func (r *connectorRemove) Run(c *console, g *connectorCommand) error {
 		if err != nil {
 			return nil, err
 		}
-		err = service.Programs(db).Remove(c.ctx, row)
+		err = service.Programs(db).Remove(c.ctx, row, act(0, programs.ActRemove, programs.Subject))
 		return programView{row.UUID, row.Address, "removed"}, err
 	})
 }

@@ -167,6 +167,15 @@ func known(err error, field string, id any) error {
 	return err
 }
 
+// act returns the audit entry for an act of this command in the domain, like the function act.
+func (d target) act(name, subject string) store.Audit { return act(d.domain.ID, name, subject) }
+
+// act returns the audit entry for an act of this command in a domain, or zero for an act of the
+// deployment. The subject is the kind of the object, or empty for an act without an object.
+func act(domain passerelle.DomainID, name, subject string) store.Audit {
+	return store.Audit{Domain: domain, At: time.Now(), Act: name, Subject: subject}
+}
+
 // access returns the use cases for tokens and applications. They work on the database of the
 // command.
 func (d target) access() *access.Access { return &access.Access{DB: d.db, Now: time.Now} }

@@ -52,7 +52,7 @@ func (n *domainCreate) Run(c *console, g *domainCommand) error {
 		}
 	}
 	return g.do(c, nil, func(db *store.DB) (any, error) {
-		if err := domains.Create(c.ctx, db, &d); err != nil {
+		if err := domains.Create(c.ctx, db, &d, act(0, domains.ActCreate, domains.Subject)); err != nil {
 			return nil, err
 		}
 		return viewDomain(c, db, d)
@@ -114,7 +114,7 @@ func (u *domainUpdate) Run(c *console, g *domainCommand) error {
 		if err != nil {
 			return nil, err
 		}
-		if err := domains.Move(c.ctx, db, &d, u.BaseURL); err != nil {
+		if err := domains.Move(c.ctx, db, &d, u.BaseURL, act(d.ID, domains.ActMove, domains.Subject)); err != nil {
 			return nil, err
 		}
 		return viewDomain(c, db, d)
@@ -143,7 +143,7 @@ func (r *domainRotateSignKey) Run(c *console, g *domainCommand) error {
 		if err != nil {
 			return nil, err
 		}
-		made, err := (&access.Access{DB: db, Now: time.Now}).RotateAnswerKey(c.ctx, d.ID)
+		made, err := (&access.Access{DB: db, Now: time.Now}).RotateAnswerKey(c.ctx, d.ID, act(d.ID, access.ActRotateSignKey, domains.Subject))
 		return signKeyView{made.ID, made.Public}, err
 	})
 }

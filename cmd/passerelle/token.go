@@ -50,10 +50,11 @@ func (n *tokenCreate) Run(c *console, g *tokenCommand) error {
 }
 
 func (n *tokenCreate) issue(c *console, d target) (access.Grant, error) {
+	act := d.act(access.ActCreateToken, access.SubjectToken)
 	if passerelle.Scope(n.Kind) == passerelle.ScopeDeployment {
-		return d.access().IssueDeployment(c.ctx, d.domain.ID)
+		return d.access().IssueDeployment(c.ctx, d.domain.ID, act)
 	}
-	return d.access().IssueOperator(c.ctx, d.domain.ID, access.TokenKind(n.Kind))
+	return d.access().IssueOperator(c.ctx, d.domain.ID, access.TokenKind(n.Kind), act)
 }
 
 type tokenList struct{}
@@ -76,7 +77,7 @@ type tokenDelete struct {
 // Run revokes a token. It fails with NotFound for an unknown or revoked token.
 func (r *tokenDelete) Run(c *console, g *tokenCommand) error {
 	return g.at(c, func(d target) (any, error) {
-		now, err := d.access().Revoke(c.ctx, d.domain.ID, r.ID)
+		now, err := d.access().Revoke(c.ctx, d.domain.ID, r.ID, d.act(access.ActRevokeToken, access.SubjectToken))
 		if err != nil {
 			return nil, known(err, "id", r.ID)
 		}

@@ -48,12 +48,6 @@ func (d target) registry() *delivery.Delivery {
 	return delivery.New(delivery.Config{DB: d.db, Now: time.Now, Random: rand.Reader, Log: d.log})
 }
 
-// act returns the audit entry for an act of this command. The subject is the kind of the object, or
-// empty for an act without an object.
-func (d target) act(act, subject string) store.Audit {
-	return store.Audit{Domain: d.domain.ID, At: time.Now(), Act: act, Subject: subject}
-}
-
 // webhookView is the printed form of a webhook.
 type webhookView struct {
 	ID       passerelle.WebhookID `json:"id"`

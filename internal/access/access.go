@@ -31,6 +31,23 @@ import (
 // PaymentTokenLife is the longest time for which a token for one payment is valid.
 const PaymentTokenLife = 7 * 24 * time.Hour
 
+// The audit log has these names for acts on applications, tokens and keys, and for their subjects.
+const (
+	ActCreateClient  = "create client"
+	ActChangeClient  = "change client"
+	ActResetSecret   = "reset client secret"
+	ActDeleteClient  = "delete client"
+	ActMakeKeys      = "make keys of client"
+	ActSetLogo       = "set logo of client"
+	ActDeleteLogo    = "delete logo of client"
+	ActCreateToken   = "create token"
+	ActRevokeToken   = "revoke token"
+	ActRotateSignKey = "rotate sign key"
+
+	SubjectClient = "client"
+	SubjectToken  = "token"
+)
+
 // Access implements the use cases of tokens and applications. The function Now must return the real
 // time, because the validity of credentials does not follow the clock of a sandbox.
 type Access struct {
@@ -186,9 +203,10 @@ func (a *Access) IssueOperator(ctx context.Context, domain passerelle.DomainID, 
 }
 
 // IssueDeployment makes a config token that also gives access to the data that all domains share.
-// Only commands call it, so no caller over the network can create such a token.
-func (a *Access) IssueDeployment(ctx context.Context, domain passerelle.DomainID) (Grant, error) {
-	return a.issue(ctx, ConfigToken, store.Token{Domain: domain}, passerelle.Scopes{passerelle.ScopeConfig, passerelle.ScopeDeployment})
+// Only commands call it, so no caller over the network can create such a token. It stores the token
+// and the acts in one transaction.
+func (a *Access) IssueDeployment(ctx context.Context, domain passerelle.DomainID, acts ...store.Audit) (Grant, error) {
+	return a.issue(ctx, ConfigToken, store.Token{Domain: domain}, passerelle.Scopes{passerelle.ScopeConfig, passerelle.ScopeDeployment}, acts...)
 }
 
 // Revoke makes a token invalid. For a user token, it also revokes the codes that the token's
@@ -197,7 +215,7 @@ func (a *Access) Revoke(ctx context.Context, domain passerelle.DomainID, id int6
 	now := a.Now()
 	return now, a.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.RevokeToken(domain, id, now)
-		return tx.Audit(acts...)
+		return tx.AuditOf(id, acts...)
 	})
 }
 

@@ -55,6 +55,6 @@ func (a *Access) addAnswerKey(ctx context.Context, domain passerelle.DomainID, n
 		return store.SignKey{}, err
 	}
 	made := store.SignKey{Domain: domain, Number: number, Public: public, Private: private, Created: a.Now()}
-	err = a.DB.Write(ctx, func(tx *store.Tx) error { return errors.Join(tx.AddSignKey(&made), tx.Audit(acts...)) })
+	err = a.DB.Write(ctx, func(tx *store.Tx) error { return errors.Join(tx.AddSignKey(&made), tx.AuditOf(int64(domain), acts...)) })
 	return made, err
 }

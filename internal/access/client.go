@@ -92,9 +92,10 @@ func (a *Access) Sole(ctx context.Context, domain passerelle.DomainID) (passerel
 	return all[0].ID, nil
 }
 
-// Register creates an application and returns its secret. No later call returns the secret.
-func (a *Access) Register(ctx context.Context, domain passerelle.DomainID, name string, redirectURIs []string) (store.Client, string, error) {
-	return a.Create(ctx, domain, ClientUpdate{Name: &name, RedirectURIs: redirectURIs})
+// Register creates an application and returns its secret. No later call returns the secret. It
+// stores the application and the acts in one transaction.
+func (a *Access) Register(ctx context.Context, domain passerelle.DomainID, name string, redirectURIs []string, acts ...store.Audit) (store.Client, string, error) {
+	return a.Create(ctx, domain, ClientUpdate{Name: &name, RedirectURIs: redirectURIs}, acts...)
 }
 
 // Create creates an application with all its fields. It returns the secret like Register. It stores
@@ -123,6 +124,27 @@ type ClientUpdate struct {
 	// GenerateKeys makes a new key pair. Tokens with a signature of the old key pair then become
 	// invalid.
 	GenerateKeys bool
+	// Logo is a picture in PNG or JPEG, which replaces an earlier logo. SetLogo describes the limits.
+	Logo []byte
+}
+
+// Acts returns the names of the update's acts in the audit log.
+func (c ClientUpdate) Acts() []string {
+	var acts []string
+	for _, one := range []struct {
+		name string
+		done bool
+	}{{ActChangeClient, c.changesFields()}, {ActResetSecret, c.ResetSecret}, {ActMakeKeys, c.GenerateKeys}, {ActSetLogo, c.Logo != nil}} {
+		if one.done {
+			acts = append(acts, one.name)
+		}
+	}
+	return acts
+}
+
+func (c ClientUpdate) changesFields() bool {
+	return c.Name != nil || c.RedirectURIs != nil || c.PrimaryColor != nil || c.SecondaryColor != nil || c.Description != nil ||
+		c.DescriptionBanks != nil || c.DescriptionProviders != nil || c.Pro != nil || c.Config != nil || c.RemoveConfig != nil
 }
 
 // updateTries limits the attempts to change an application that others change at the same time.
@@ -139,7 +161,7 @@ func (a *Access) Update(ctx context.Context, domain passerelle.DomainID, id pass
 			return former, "", fmt.Errorf("load client %d: %w", id, err)
 		}
 		client, secret, err := a.put(ctx, former, c, func(tx *store.Tx, client *store.Client) error {
-			return errors.Join(tx.UpdateClient(former, *client), tx.Audit(acts...))
+			return errors.Join(tx.UpdateClient(former, *client), tx.AuditOf(int64(id), acts...))
 		})
 		if !errors.Is(err, store.ErrConflict) {
 			return client, secret, err
@@ -155,18 +177,30 @@ func (a *Access) put(ctx context.Context, client store.Client, c ClientUpdate, w
 	if err := checkClient(client); err != nil {
 		return client, "", err
 	}
-	var private []byte
+	var (
+		private []byte
+		logo    store.Logo
+		err     error
+	)
 	if c.GenerateKeys {
-		var err error
-		if private, client.PublicKey, err = keyPair(); err != nil {
-			return client, "", err
-		}
+		private, client.PublicKey, err = keyPair()
 	}
-	err := a.DB.Write(ctx, func(tx *store.Tx) error {
-		if err := write(tx, &client); err != nil || private == nil {
-			return err
+	if err == nil && c.Logo != nil {
+		logo, err = drawn(c.Logo)
+	}
+	if err != nil {
+		return client, "", err
+	}
+	err = a.DB.Write(ctx, func(tx *store.Tx) error {
+		err := write(tx, &client)
+		if err == nil && private != nil {
+			err = tx.SetClientKeys(client.Domain, client.ID, private, client.PublicKey)
 		}
-		return tx.SetClientKeys(client.Domain, client.ID, private, client.PublicKey)
+		if err == nil && c.Logo != nil {
+			err = tx.SetLogo(client.Domain, client.ID, &logo, a.Now())
+			client.Logo = logo.ID
+		}
+		return err
 	})
 	if err != nil {
 		return client, "", fmt.Errorf("store client %d: %w", client.ID, err)
@@ -278,6 +312,6 @@ func (a *Access) Delete(ctx context.Context, domain passerelle.DomainID, id pass
 	now := a.Now()
 	return now, a.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.DeleteClient(domain, id, now)
-		return tx.Audit(acts...)
+		return tx.AuditOf(int64(id), acts...)
 	})
 }

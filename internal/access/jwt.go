@@ -77,8 +77,8 @@ func (a *Access) GrantSigned(tx *store.Tx, signer jose.Signer, issuer, scope str
 }
 
 // IssueSigned makes a signed config token for an operator's own programs. The token expires at
-// token.Expires.
-func (a *Access) IssueSigned(ctx context.Context, signer jose.Signer, issuer string, token store.Token) (Grant, Payload, error) {
+// token.Expires. IssueSigned stores the token and the acts in one transaction.
+func (a *Access) IssueSigned(ctx context.Context, signer jose.Signer, issuer string, token store.Token, acts ...store.Audit) (Grant, Payload, error) {
 	text, p, err := a.sign(signer, issuer, string(passerelle.ScopeConfig), token)
 	if err != nil {
 		return Grant{}, p, err
@@ -87,7 +87,7 @@ func (a *Access) IssueSigned(ctx context.Context, signer jose.Signer, issuer str
 	err = a.DB.Write(ctx, func(tx *store.Tx) error {
 		var err error
 		grant, err = a.add(tx, ConfigToken, text, token, passerelle.Scopes{passerelle.ScopeConfig})
-		return err
+		return errors.Join(err, tx.AuditOf(grant.Token.ID, acts...))
 	})
 	if err != nil {
 		return Grant{}, p, fmt.Errorf("store a signed config token: %w", err)

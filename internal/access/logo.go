@@ -49,7 +49,7 @@ func (a *Access) SetLogo(ctx context.Context, domain passerelle.DomainID, id pas
 		return store.Logo{}, err
 	}
 	err = a.DB.Write(ctx, func(tx *store.Tx) error {
-		return errors.Join(tx.SetLogo(domain, id, &logo, a.Now()), tx.Audit(acts...))
+		return errors.Join(tx.SetLogo(domain, id, &logo, a.Now()), tx.AuditOf(int64(id), acts...))
 	})
 	if err != nil {
 		return store.Logo{}, fmt.Errorf("store the logo of client %d: %w", id, err)
@@ -108,6 +108,6 @@ func scaled(picture image.Image, bounds image.Point) image.Image {
 func (a *Access) DeleteLogo(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, acts ...store.Audit) error {
 	return a.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.DeleteLogo(domain, id)
-		return tx.Audit(acts...)
+		return tx.AuditOf(int64(id), acts...)
 	})
 }

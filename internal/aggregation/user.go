@@ -144,7 +144,7 @@ func (a *Aggregation) DeleteUser(ctx context.Context, d passerelle.Domain, id pa
 
 func (a *Aggregation) remove(ctx context.Context, d passerelle.Domain, u passerelle.User, zone *time.Location, acts ...store.Audit) error {
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {
-		if err := tx.Audit(acts...); err != nil {
+		if err := tx.AuditOf(int64(u.ID), acts...); err != nil {
 			return err
 		}
 		bankstore.In(tx).DeleteUser(u, a.now(d), a.Now())

@@ -410,7 +410,8 @@ func (s *Service) adminToken(ctx context.Context, c *httpapi.Caller, in adminTok
 	if in.Duration > 0 {
 		expires = new(s.Now().Add(time.Duration(in.Duration) * time.Minute).Truncate(time.Second))
 	}
-	grant, payload, err := s.Access.IssueSigned(ctx, signer, c.Domain.BaseURL, store.Token{Domain: c.Domain.ID, Client: client.ID, Expires: expires})
+	token := store.Token{Domain: c.Domain.ID, Client: client.ID, Expires: expires}
+	grant, payload, err := s.Access.IssueSigned(ctx, signer, c.Domain.BaseURL, token, s.recordIn(c, access.ActCreateToken, access.SubjectToken))
 	return signedTokenOutput{grant.Text, payload}, err
 }
 

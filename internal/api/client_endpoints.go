@@ -146,7 +146,7 @@ func (s *Service) listClients(ctx context.Context, c *httpapi.Caller, in listCli
 func (s *Service) createClient(ctx context.Context, c *httpapi.Caller, in createClientInput) (wire.Client, error) {
 	change := in.change()
 	change.Name = &in.Name
-	client, secret, err := s.Access.Create(ctx, c.Domain.ID, change)
+	client, secret, err := s.Access.Create(ctx, c.Domain.ID, change, s.recordIn(c, access.ActCreateClient, access.SubjectClient))
 	shown := shownClient(client)
 	shown.Secret = secret
 	return shown, err
@@ -163,14 +163,18 @@ func (s *Service) oneClient(ctx context.Context, c *httpapi.Caller, in oneClient
 func (s *Service) updateClient(ctx context.Context, c *httpapi.Caller, in updateClientInput) (wire.Client, error) {
 	change := in.change()
 	change.Name, change.ResetSecret, change.MergeConfig = in.Name, in.Secret, in.UpdateConfig
-	client, secret, err := s.Access.Update(ctx, c.Domain.ID, in.ID, change)
+	var acts []store.Audit
+	for _, act := range change.Acts() {
+		acts = append(acts, s.recordIn(c, act, access.SubjectClient))
+	}
+	client, secret, err := s.Access.Update(ctx, c.Domain.ID, in.ID, change, acts...)
 	shown := shownClient(client)
 	shown.Secret = secret
 	return shown, missing(err)
 }
 
 func (s *Service) deleteClient(ctx context.Context, c *httpapi.Caller, in oneClientInput) (httpapi.Nothing, error) {
-	_, err := s.Access.Delete(ctx, c.Domain.ID, in.ID)
+	_, err := s.Access.Delete(ctx, c.Domain.ID, in.ID, s.recordIn(c, access.ActDeleteClient, access.SubjectClient))
 	return httpapi.Nothing{}, missing(err)
 }
 
@@ -185,10 +189,10 @@ type logoOutput struct {
 }
 
 func (s *Service) setLogo(ctx context.Context, c *httpapi.Caller, in setLogoInput) (logoOutput, error) {
-	logo, err := s.Access.SetLogo(ctx, c.Domain.ID, in.ID, in.Logo)
+	logo, err := s.Access.SetLogo(ctx, c.Domain.ID, in.ID, in.Logo, s.recordIn(c, access.ActSetLogo, access.SubjectClient))
 	return logoOutput{logo.ID, logo.MediaType}, missing(err)
 }
 
 func (s *Service) deleteLogo(ctx context.Context, c *httpapi.Caller, in oneClientInput) (httpapi.Nothing, error) {
-	return httpapi.Nothing{}, missing(s.Access.DeleteLogo(ctx, c.Domain.ID, in.ID))
+	return httpapi.Nothing{}, missing(s.Access.DeleteLogo(ctx, c.Domain.ID, in.ID, s.recordIn(c, access.ActDeleteLogo, access.SubjectClient)))
 }

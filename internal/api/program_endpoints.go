@@ -45,16 +45,9 @@ func (s *Service) programRoutes() []httpapi.Route {
 	}
 }
 
-// These are the names of acts on connector programs in the audit log.
-const (
-	actAddProgram    = "add connector"
-	actCheckProgram  = "check connector"
-	actRemoveProgram = "remove connector"
-)
-
 // record returns the audit entry for an act of the caller on a connector program.
 func (s *Service) record(c *httpapi.Caller, act string) store.Audit {
-	return store.Audit{At: s.Now(), Request: c.Request, Act: act, Subject: "connector"}
+	return store.Audit{At: s.Now(), Request: c.Request, Act: act, Subject: programs.Subject}
 }
 
 // recordIn returns the audit entry for an act of the caller in the caller's domain. The subject is
@@ -143,7 +136,7 @@ func (s *Service) addProgram(ctx context.Context, c *httpapi.Caller, in addProgr
 		made := programs.Program{ConnectorProgram: store.ConnectorProgram{ID: c.Made}}
 		return s.oneProgram(ctx, c, oneProgramInput{strconv.FormatInt(made.Number(), 10)})
 	}
-	p, err := s.Programs.Add(ctx, in.Address, in.Secret, s.record(c, actAddProgram))
+	p, err := s.Programs.Add(ctx, in.Address, in.Secret, s.record(c, programs.ActAdd))
 	return showProgram(p), err
 }
 
@@ -152,7 +145,7 @@ func (s *Service) checkProgram(ctx context.Context, c *httpapi.Caller, in onePro
 	if err != nil {
 		return programOutput{}, err
 	}
-	if err := s.Programs.Check(ctx, p, s.record(c, actCheckProgram)); err != nil {
+	if err := s.Programs.Check(ctx, p, s.record(c, programs.ActCheck)); err != nil {
 		return programOutput{}, err
 	}
 	return s.oneProgram(ctx, c, in)
@@ -163,5 +156,5 @@ func (s *Service) removeProgram(ctx context.Context, c *httpapi.Caller, in onePr
 	if err != nil {
 		return httpapi.Nothing{}, err
 	}
-	return httpapi.Nothing{}, s.Programs.Remove(ctx, p, s.record(c, actRemoveProgram))
+	return httpapi.Nothing{}, s.Programs.Remove(ctx, p, s.record(c, programs.ActRemove))
 }

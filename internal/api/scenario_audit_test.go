@@ -84,6 +84,54 @@ func TestSendingByHandIsAudited(t *testing.T) {
 	})
 }
 
+// The audit log records each change of an application, and each config token that a config token
+// creates. It does not record refused calls.
+func TestChangesOfApplicationsAreAudited(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		var made struct{ ID int64 }
+		for _, step := range []struct {
+			method, path, body string
+			want               []string
+		}{
+			{"POST", "/clients", `{"name":"shop","generate_keys":true}`, []string{"create client"}},
+			{"POST", "/clients", `{"name":""}`, nil},
+			{"PUT", "/clients/%d", `{"name":"other"}`, []string{"change client"}},
+			{"PUT", "/clients/%d", `{"secret":true,"generate_keys":true}`, []string{"reset client secret", "make keys of client"}},
+			{"PUT", "/clients/%d", `{"primary_color":"red","secret":true}`, nil},
+			{"POST", "/clients/%d/logo", `{"logo":"` + tinyPNG + `"}`, []string{"set logo of client"}},
+			{"DELETE", "/clients/%d/logo", "", []string{"delete logo of client"}},
+			{"DELETE", "/clients/%d/logo", "", nil},
+			{"POST", "/admin/jwt", `{"application":"%d"}`, []string{"create token"}},
+			{"DELETE", "/clients/%d", "", []string{"delete client"}},
+			{"DELETE", "/clients/%d", "", nil},
+		} {
+			path, body := step.path, step.body
+			if made.ID != 0 {
+				path, body = strings.ReplaceAll(path, "%d", fmt.Sprint(made.ID)), strings.ReplaceAll(body, "%d", fmt.Sprint(made.ID))
+			}
+			before := s.eyes.Count(`SELECT COALESCE(max(id), 0) FROM audit`)
+			r := s.do(t, ask{method: step.method, path: path, token: "config", body: body})
+			if made.ID == 0 {
+				r.decode(t, &made)
+			}
+			var want []string
+			for _, act := range step.want {
+				id := fmt.Sprint(made.ID)
+				if act == "create token" {
+					id = fmt.Sprint(s.eyes.Count(`SELECT max(id) FROM token`))
+				}
+				want = append(want, fmt.Sprintf("[%q]", act+" "+id))
+			}
+			got := s.acts(before)
+			slices.Sort(got)
+			slices.Sort(want)
+			if (r.status < 300) != (step.want != nil) || !slices.Equal(got, want) {
+				t.Errorf("%s %s: %d, recorded as %q, want %q", step.method, path, r.status, got, want)
+			}
+		}
+	})
+}
+
 func (s *fixture) acts(after int64) []string {
 	return s.eyes.Lines(map[string]string{"audit": fmt.Sprintf(`SELECT act || ' ' || COALESCE(CAST(subject_id AS TEXT), '') FROM audit
 		WHERE domain_id = %d AND id > %d AND request_id <> '' AND operator_id IS NULL`, s.domainOf("").domain.ID, after)})["audit"]

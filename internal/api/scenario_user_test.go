@@ -738,7 +738,8 @@ func TestApplicationScenarios(t *testing.T) {
 	by := func(token, method, path, body string) ask {
 		return ask{method: method, path: path, token: token, body: body}
 	}
-	anApplication, aLogo := map[string]int64{"client": 1}, map[string]int64{"client_logo": 1}
+	anApplication, aLogo, anAct := map[string]int64{"client": 1, "audit": 1}, map[string]int64{"client_logo": 1, "audit": 1}, map[string]int64{"audit": 1}
+	noLogo := map[string]int64{"client_logo": -1, "audit": 1}
 	play(t, "clients", []scenario{
 		{name: "create", status: 200, rows: anApplication, ask: by("config", "POST", "/clients", `{"name":"shop"}`)},
 		{name: "create with everything", status: 200, rows: anApplication, ask: by("config", "POST", "/clients", `{"name":"shop","redirect_uris":["https://a.example/x"],"generate_keys":true,"primary_color":"#0a0B0c","secondary_color":"777777","description":"d","description_banks":"b","description_providers":"p","pro":true,"config":{"a":"b"}}`)},
@@ -755,21 +756,21 @@ func TestApplicationScenarios(t *testing.T) {
 		{name: "read none", status: 404, ask: by("config", "GET", "/clients/1", "")},
 		{name: "read another domain's", status: 404, ask: by("config", "GET", "/clients/{other:client}", "")},
 		{name: "list", status: 200, ask: ask{domain: "live", method: "GET", path: "/clients", token: "config"}},
-		{name: "update", status: 200, ask: by("config", "PUT", "/clients/{client}", `{"description":"new","config":{"a":"1","b":"2"}}`)},
-		{name: "update a part of the configuration", status: 200, ask: by("config", "POST", "/clients/{client}", `{"update_config":true,"config":{"b":"3"}}`)},
-		{name: "update the whole configuration", status: 200, ask: by("config", "POST", "/clients/{client}", `{"config":{"b":"3"}}`)},
+		{name: "update", status: 200, rows: anAct, ask: by("config", "PUT", "/clients/{client}", `{"description":"new","config":{"a":"1","b":"2"}}`)},
+		{name: "update a part of the configuration", status: 200, rows: anAct, ask: by("config", "POST", "/clients/{client}", `{"update_config":true,"config":{"b":"3"}}`)},
+		{name: "update the whole configuration", status: 200, rows: anAct, ask: by("config", "POST", "/clients/{client}", `{"config":{"b":"3"}}`)},
 		{name: "update with nothing", status: 200, ask: by("config", "POST", "/clients/{client}", ``)},
-		{name: "reset the secret", status: 200, ask: by("config", "POST", "/clients/{application}", `{"secret":true}`)},
+		{name: "reset the secret", status: 200, rows: anAct, ask: by("config", "POST", "/clients/{application}", `{"secret":true}`)},
 		{name: "update none", status: 404, ask: by("config", "POST", "/clients/1", `{}`)},
 		{name: "update another domain's", status: 404, ask: by("config", "POST", "/clients/{other:client}", `{}`)},
 		{name: "set a logo", status: 200, rows: aLogo, ask: by("config", "POST", "/clients/{client}/logo", `{"logo":"`+tinyPNG+`"}`)},
-		{name: "set another logo", status: 200, ask: by("config", "POST", "/clients/{client}/logo", `{"logo":"`+tinyPNG+`"}`)},
+		{name: "set another logo", status: 200, rows: anAct, ask: by("config", "POST", "/clients/{client}/logo", `{"logo":"`+tinyPNG+`"}`)},
 		{name: "set a picture that is none", status: 400, ask: by("config", "POST", "/clients/{client}/logo", `{"logo":"`+base64.StdEncoding.EncodeToString([]byte(`<svg onload="alert(1)"/>`))+`"}`)},
 		{name: "set a logo of none", status: 404, ask: by("config", "POST", "/clients/1/logo", `{"logo":"`+tinyPNG+`"}`)},
 		{name: "set a logo of another domain's", status: 404, ask: by("config", "POST", "/clients/{other:client}/logo", `{"logo":"`+tinyPNG+`"}`)},
-		{name: "remove the logo", status: 204, rows: map[string]int64{"client_logo": -1}, ask: by("config", "DELETE", "/clients/{client}/logo", "")},
+		{name: "remove the logo", status: 204, rows: noLogo, ask: by("config", "DELETE", "/clients/{client}/logo", "")},
 		{name: "remove it again", status: 404, ask: by("config", "DELETE", "/clients/{client}/logo", "")},
-		{name: "delete", status: 204, ask: by("config", "DELETE", "/clients/{application}", ""), rows: map[string]int64{"client_logo": -1}},
+		{name: "delete", status: 204, ask: by("config", "DELETE", "/clients/{application}", ""), rows: noLogo},
 		{name: "delete none", status: 404, ask: by("config", "DELETE", "/clients/1", "")},
 		{name: "delete another domain's", status: 404, ask: by("config", "DELETE", "/clients/{other:client}", "")},
 	})

@@ -27,17 +27,6 @@ func (c *Console) clientRoutes() []page.Route {
 	}
 }
 
-// The audit log has these names for acts on applications.
-const (
-	actCreateClient = "create client"
-	actChangeClient = "change client"
-	actResetSecret  = "reset client secret"
-	actDeleteClient = "delete client"
-	actMakeKeys     = "make keys of client"
-	actSetLogo      = "set logo of client"
-	actDeleteLogo   = "delete logo of client"
-)
-
 // clientsData is the content of a page that lists applications, with the form for a new
 // application.
 type clientsData struct {
@@ -107,7 +96,7 @@ func (c *Console) createClient(pc *page.Context) error {
 		return page.ErrForbidden
 	}
 	form := typedClient(pc)
-	made, secret, err := c.Access.Create(pc, pc.Domain.ID, form.change(), pc.Record(actCreateClient, "client", 0))
+	made, secret, err := c.Access.Create(pc, pc.Domain.ID, form.change(), pc.Record(access.ActCreateClient, access.SubjectClient, 0))
 	if err != nil {
 		return pc.After(err, "", "", c.clients)
 	}
@@ -159,7 +148,7 @@ func (c *Console) changeClient(pc *page.Context) error {
 		return page.ErrForbidden
 	}
 	id := clientID(pc)
-	_, _, err := c.Access.Update(pc, pc.Domain.ID, id, typedClient(pc).change(), pc.Record(actChangeClient, "client", int64(id)))
+	_, _, err := c.Access.Update(pc, pc.Domain.ID, id, typedClient(pc).change(), pc.Record(access.ActChangeClient, access.SubjectClient, 0))
 	return pc.After(err, "The application was changed.", pc.Path("/clients/%d", id), c.client)
 }
 
@@ -169,7 +158,7 @@ func (c *Console) resetSecret(pc *page.Context) error {
 		return page.ErrForbidden
 	}
 	id := clientID(pc)
-	one, secret, err := c.Access.Update(pc, pc.Domain.ID, id, access.ClientUpdate{ResetSecret: true}, pc.Record(actResetSecret, "client", int64(id)))
+	one, secret, err := c.Access.Update(pc, pc.Domain.ID, id, access.ClientUpdate{ResetSecret: true}, pc.Record(access.ActResetSecret, access.SubjectClient, 0))
 	if err != nil {
 		return pc.After(err, "", "", c.client)
 	}
@@ -184,7 +173,7 @@ func (c *Console) deleteClient(pc *page.Context) error {
 	id := clientID(pc)
 	err := pc.Confirmed(int64(id))
 	if err == nil {
-		_, err = c.Access.Delete(pc, pc.Domain.ID, id, pc.Record(actDeleteClient, "client", int64(id)))
+		_, err = c.Access.Delete(pc, pc.Domain.ID, id, pc.Record(access.ActDeleteClient, access.SubjectClient, 0))
 	}
 	return pc.After(err, fmt.Sprintf("Application %d was deleted.", id), pc.Path("/clients"), c.client)
 }

@@ -22,7 +22,7 @@ func (c *Console) makeKeys(pc *page.Context) error {
 		return page.ErrForbidden
 	}
 	id := clientID(pc)
-	_, _, err := c.Access.Update(pc, pc.Domain.ID, id, access.ClientUpdate{GenerateKeys: true}, pc.Record(actMakeKeys, "client", int64(id)))
+	_, _, err := c.Access.Update(pc, pc.Domain.ID, id, access.ClientUpdate{GenerateKeys: true}, pc.Record(access.ActMakeKeys, access.SubjectClient, 0))
 	return c.afterClient(pc, err, "The application has a new pair of keys.")
 }
 
@@ -53,7 +53,7 @@ func (c *Console) setLogo(pc *page.Context) error {
 	id := clientID(pc)
 	content, err := pc.File("logo")
 	if err == nil {
-		_, err = c.Access.SetLogo(pc, pc.Domain.ID, id, content, pc.Record(actSetLogo, "client", int64(id)))
+		_, err = c.Access.SetLogo(pc, pc.Domain.ID, id, content, pc.Record(access.ActSetLogo, access.SubjectClient, 0))
 	}
 	return c.afterClient(pc, err, "The logo is set.")
 }
@@ -64,7 +64,7 @@ func (c *Console) deleteLogo(pc *page.Context) error {
 		return page.ErrForbidden
 	}
 	id := clientID(pc)
-	err := c.Access.DeleteLogo(pc, pc.Domain.ID, id, pc.Record(actDeleteLogo, "client", int64(id)))
+	err := c.Access.DeleteLogo(pc, pc.Domain.ID, id, pc.Record(access.ActDeleteLogo, access.SubjectClient, 0))
 	if errors.Is(err, store.ErrNotFound) {
 		err = nil
 	}
@@ -100,6 +100,6 @@ func (c *Console) configureClient(pc *page.Context) error {
 	default:
 		return page.ErrForm
 	}
-	_, _, err := c.Access.Update(pc, pc.Domain.ID, id, change, pc.Record(actChangeClient, "client", int64(id)))
+	_, _, err := c.Access.Update(pc, pc.Domain.ID, id, change, pc.Record(access.ActChangeClient, access.SubjectClient, 0))
 	return c.afterClient(pc, err, done)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"passerelle"
+	"passerelle/internal/access"
 	"passerelle/internal/console/page"
 	"passerelle/internal/domains"
 	"passerelle/internal/operators"
@@ -21,13 +22,6 @@ func (c *Console) domainRoutes() []page.Route {
 		page.Post("domains/#/domain/sign-key", c.rotateSignKey),
 	}
 }
-
-// The audit log has these names for acts on domains.
-const (
-	actCreateDomain  = "create domain"
-	actMoveDomain    = "move domain"
-	actRotateSignKey = "rotate sign key"
-)
 
 // start redirects to the domain if exactly one exists. Otherwise it redirects to the list of
 // domains.
@@ -93,7 +87,7 @@ func (c *Console) createDomain(pc *page.Context) error {
 		pc.Problem = "kind: only operators who signed in with a second factor can create a live domain"
 		return c.domains(pc)
 	}
-	err := domains.Create(pc, c.DB, &d, pc.Record(actCreateDomain, "domain", 0))
+	err := domains.Create(pc, c.DB, &d, pc.Record(domains.ActCreate, domains.Subject, 0))
 	return pc.After(err, "The domain was created.", page.Root+"domains", c.domains)
 }
 
@@ -137,7 +131,7 @@ func (c *Console) moveDomain(pc *page.Context) error {
 	if !pc.Who.May(operators.SetUp) || !pc.Certain() {
 		return page.ErrForbidden
 	}
-	err := domains.Move(pc, c.DB, &pc.Domain, strings.TrimSpace(pc.Field("base_url")), pc.Record(actMoveDomain, "domain", int64(pc.Domain.ID)))
+	err := domains.Move(pc, c.DB, &pc.Domain, strings.TrimSpace(pc.Field("base_url")), pc.Record(domains.ActMove, domains.Subject, 0))
 	if err != nil {
 		return pc.After(err, "", "", c.domainPage)
 	}
@@ -149,6 +143,6 @@ func (c *Console) rotateSignKey(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden
 	}
-	_, err := c.Access.RotateAnswerKey(pc, pc.Domain.ID, pc.Record(actRotateSignKey, "domain", int64(pc.Domain.ID)))
+	_, err := c.Access.RotateAnswerKey(pc, pc.Domain.ID, pc.Record(access.ActRotateSignKey, domains.Subject, 0))
 	return pc.After(err, "Answers are signed with a new key.", pc.Path("/domain"), c.domainPage)
 }

@@ -22,13 +22,6 @@ func (c *Console) programRoutes() []page.Route {
 	}
 }
 
-// The audit log has these names for acts on connector programs.
-const (
-	actAddProgram    = "add connector"
-	actCheckProgram  = "check connector"
-	actRemoveProgram = "remove connector"
-)
-
 // programsData is the content of the page that lists connector programs, with the form for a new
 // program.
 type programsData struct {
@@ -140,14 +133,14 @@ func (c *Console) addProgram(pc *page.Context) error {
 	if !may {
 		return page.ErrForbidden
 	}
-	_, err = c.Programs.Add(pc, strings.TrimSpace(pc.Field("address")), strings.TrimSpace(pc.Field("secret")), pc.Record(actAddProgram, "connector", 0))
+	_, err = c.Programs.Add(pc, strings.TrimSpace(pc.Field("address")), strings.TrimSpace(pc.Field("secret")), pc.Record(programs.ActAdd, programs.Subject, 0))
 	return pc.After(err, "The program was added.", page.Root+"programs", c.programs)
 }
 
 // checkProgram reads a program's description again.
 func (c *Console) checkProgram(pc *page.Context) error {
 	return c.changeProgram(pc, "The program's profile was updated.", func(p programs.Program) error {
-		return c.Programs.Check(pc, p, pc.Record(actCheckProgram, "connector", p.Number()))
+		return c.Programs.Check(pc, p, pc.Record(programs.ActCheck, programs.Subject, 0))
 	})
 }
 
@@ -157,6 +150,6 @@ func (c *Console) removeProgram(pc *page.Context) error {
 		if err := pc.Confirmed(p.Number()); err != nil {
 			return err
 		}
-		return c.Programs.Remove(pc, p, pc.Record(actRemoveProgram, "connector", p.Number()))
+		return c.Programs.Remove(pc, p, pc.Record(programs.ActRemove, programs.Subject, 0))
 	})
 }

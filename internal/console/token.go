@@ -19,12 +19,6 @@ func (c *Console) tokenRoutes() []page.Route {
 	}
 }
 
-// The audit log has these names for acts on tokens.
-const (
-	actCreateToken = "create token"
-	actRevokeToken = "revoke token"
-)
-
 // tokensData is the content of a page of tokens. It has the text of a new token, if any.
 type tokensData struct {
 	// All is set when the operator asked for all tokens, including the tokens of users and
@@ -85,7 +79,7 @@ func (c *Console) createToken(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden
 	}
-	made, err := c.Access.IssueOperator(pc, pc.Domain.ID, access.TokenKind(pc.Field("kind")), pc.Record(actCreateToken, "token", 0))
+	made, err := c.Access.IssueOperator(pc, pc.Domain.ID, access.TokenKind(pc.Field("kind")), pc.Record(access.ActCreateToken, access.SubjectToken, 0))
 	if err != nil {
 		return pc.After(err, "", "", c.tokens)
 	}
@@ -98,6 +92,6 @@ func (c *Console) revokeToken(pc *page.Context) error {
 		return page.ErrForbidden
 	}
 	id := pc.Numbers[1]
-	_, err := c.Access.Revoke(pc, pc.Domain.ID, id, pc.Record(actRevokeToken, "token", id))
+	_, err := c.Access.Revoke(pc, pc.Domain.ID, id, pc.Record(access.ActRevokeToken, access.SubjectToken, 0))
 	return pc.After(err, fmt.Sprintf("Token %d was revoked.", id), pc.Path("/tokens?id=%d", id), c.tokens)
 }

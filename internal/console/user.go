@@ -189,7 +189,7 @@ func (c *Console) deleteUser(pc *page.Context) error {
 	}
 	err := pc.Confirmed(id)
 	if err == nil {
-		err = c.Aggregation.DeleteUser(pc, pc.Domain, passerelle.UserID(id), pc.Record(actDeleteUser, "user", id))
+		err = c.Aggregation.DeleteUser(pc, pc.Domain, passerelle.UserID(id), pc.Record(actDeleteUser, "user", 0))
 	}
 	return pc.After(err, fmt.Sprintf("User %d was deleted.", id), pc.Path("/users"), c.user)
 }

@@ -19,6 +19,14 @@ import (
 	"passerelle/internal/store"
 )
 
+// The audit log has these names for acts on domains, and for their subject.
+const (
+	ActCreate = "create domain"
+	ActMove   = "move domain"
+
+	Subject = "domain"
+)
+
 // maxName is the largest number of characters in a domain's name.
 const maxName = 255
 
@@ -62,7 +70,7 @@ func Move(ctx context.Context, db *store.DB, d *passerelle.Domain, baseURL strin
 	}
 	err = db.Write(ctx, func(tx *store.Tx) error {
 		tx.MoveDomain(d.ID, host, baseURL)
-		return tx.Audit(acts...)
+		return tx.AuditOf(int64(d.ID), acts...)
 	})
 	switch {
 	case errors.Is(err, store.ErrDuplicate):

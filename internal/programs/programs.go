@@ -28,6 +28,15 @@ import (
 // smaller numbers. A bank file must not have the number of a program.
 const firstNumber = 1_000_000
 
+// The audit log has these names for acts on connector programs, and for their subject.
+const (
+	ActAdd    = "add connector"
+	ActCheck  = "check connector"
+	ActRemove = "remove connector"
+
+	Subject = "connector"
+)
+
 // Programs adds, checks and removes connector programs. The transaction of each change also stores
 // the audit entries that the caller passes.
 type Programs struct {
