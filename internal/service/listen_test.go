@@ -13,6 +13,8 @@ import (
 
 	"passerelle"
 	"passerelle/internal/keys"
+	"passerelle/internal/oidc"
+	"passerelle/internal/oidc/oidctest"
 	"passerelle/internal/service"
 	"passerelle/internal/servicetest"
 	"passerelle/internal/store/storetest"
@@ -92,6 +94,37 @@ func TestConsoleListeners(t *testing.T) {
 					t.Errorf("%s of the console's listener at %s: %d %s", path, host, answer.StatusCode, body)
 				}
 			}
+		}
+	}
+}
+
+// TestConsoleBehindAProxy reaches the console's own listener through a proxy that terminates TLS.
+// The cookies of the console must then be for https only, and the identity provider must send
+// browsers back to https. Other callers cannot claim to be such a proxy.
+func TestConsoleBehindAProxy(t *testing.T) {
+	id := oidctest.Start(t, false)
+	config := oidc.Config{Issuer: id.URL, ClientID: oidctest.ClientID, ClientSecret: oidctest.Secret}
+	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	for name, test := range map[string]struct {
+		trusted []netip.Prefix
+		said    string
+		scheme  string
+	}{
+		"a trusted proxy with TLS":    {loopback, "https", "https"},
+		"a trusted proxy without TLS": {loopback, "http", "http"},
+		"another proxy":               {nil, "https", "http"},
+	} {
+		s := opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true, ConsoleListen: "127.0.0.1:0", TrustedProxies: test.trusted, Identities: &config})
+		s.Start()
+		header := map[string]string{"X-Forwarded-Proto": test.said}
+		answer, _ := called(t, "GET", s.ConsoleAddr(), "inside.example", "/console/sign-in", header)
+		if len(answer.Cookies()) != 1 || answer.Cookies()[0].Secure != (test.scheme == "https") {
+			t.Errorf("%s: the cookies are %v", name, answer.Cookies())
+		}
+		answer, _ = called(t, "GET", s.ConsoleAddr(), "inside.example", "/console/provider", header)
+		to, err := answer.Location()
+		if want := test.scheme + "://inside.example/console/provider/back"; err != nil || to.Query().Get("redirect_uri") != want {
+			t.Errorf("%s: the browser is sent to %v, %v, want the way back %s", name, to, err, want)
 		}
 	}
 }

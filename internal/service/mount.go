@@ -122,13 +122,11 @@ func (s *Service) operatorPlaces(domain func(context.Context, string) (passerell
 	}
 }
 
-// ownConsole returns the handler of the console's separate listener. It uses the first domain for a
-// host without a domain.
+// ownConsole returns the handler of the console's separate listener. For a host without a domain, it
+// uses the first domain at the address that the browser called, which may be the address of a
+// trusted proxy.
 func (s *Service) ownConsole() http.Handler {
-	scheme := "http://"
-	if s.config.Certificate != nil {
-		scheme = "https://"
-	}
+	type schemeKey struct{}
 	domain := func(ctx context.Context, host string) (passerelle.Domain, error) {
 		d, err := s.domain(ctx, host)
 		if !errors.Is(err, passerelle.NotFound) {
@@ -138,11 +136,16 @@ func (s *Service) ownConsole() http.Handler {
 		if err != nil {
 			return d, fmt.Errorf("find the first domain: %w", err)
 		}
-		first.BaseURL = scheme + host + "/2.0"
+		scheme, _ := ctx.Value(schemeKey{}).(string)
+		first.BaseURL = scheme + "://" + host + "/2.0"
 		return first.Domain, nil
 	}
 	rest := http.RedirectHandler(page.Root, http.StatusSeeOther)
-	return s.entry().Wrap(places{rest: onlyRoot(rest), below: append(s.operatorPlaces(domain), place{web.AssetPath, web.Assets()})})
+	all := s.entry().Wrap(places{rest: onlyRoot(rest), below: append(s.operatorPlaces(domain), place{web.AssetPath, web.Assets()})})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		scheme, _ := httpapi.Origin(r, s.config.TrustedProxies)
+		all.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), schemeKey{}, scheme)))
+	})
 }
 
 // onlyRoot passes on requests for the root, and responds to all other requests with 404.
