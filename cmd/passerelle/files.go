@@ -41,6 +41,9 @@ type orphansView struct {
 // rows before files.
 func (f *filesOrphans) Run(c *console) error {
 	place := cmp.Or(f.Files, ownFiles(f.Database))
+	if err := blob.Check(place); err != nil {
+		return passerelle.InvalidField("--files", "%v", err)
+	}
 	if !strings.HasPrefix(place, "s3://") {
 		if _, err := os.Stat(place); err != nil {
 			return passerelle.InvalidField("--files", "there is no such folder: %s", place)

@@ -73,6 +73,24 @@ func TestACopyOfTheOtherDatabase(t *testing.T) {
 	}
 }
 
+// TestAddressesWithKeywords: the driver also reads addresses of the form "host=…", but pg_dump would
+// get their password as an argument. Make and Restore refuse them, without a connection.
+func TestAddressesWithKeywords(t *testing.T) {
+	dumped := filepath.Join(t.TempDir(), "dump")
+	if err := os.WriteFile(dumped, []byte("PGDMP"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const address = "host=127.0.0.1 port=1 user=u password=secret dbname=d"
+	for act, err := range map[string]error{
+		"copied":   backup.Make(t.Context(), address, filepath.Join(t.TempDir(), "copy"), nil),
+		"restored": backup.Restore(t.Context(), dumped, address, 0, nil),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "not of the form postgres://") || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", act, err)
+		}
+	}
+}
+
 // spy runs the original program of the same name, and then records what the tests compare.
 const spy = `#!/bin/sh
 '%s' "$@" || exit

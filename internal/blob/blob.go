@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -47,9 +48,26 @@ type Store interface {
 	Each(ctx context.Context, batch int, do func([]passerelle.FileID) error) error
 }
 
+// Check fails when a place is an address, but not one that New accepts. Without this check, New would
+// make a folder whose name contains the secret of a mistyped address, such as S3://… or https://…,
+// and files would be stored there. The error omits the place.
+func Check(place string) error {
+	if addressForm.MatchString(place) && !strings.HasPrefix(place, bucketScheme) {
+		return fmt.Errorf("this address is neither a folder nor a bucket: %w", errPlace)
+	}
+	return nil
+}
+
+// addressForm matches the beginning of an address. A scheme has at least two letters, because one
+// letter and a colon is a drive on Windows.
+var addressForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+:/`)
+
 // New makes the store at a place. The place is the path of a folder, or an address s3://…, which
-// ParseAddress describes. New creates a missing folder.
+// ParseAddress describes. New creates a missing folder. It fails when Check fails.
 func New(place string) (Store, error) {
+	if err := Check(place); err != nil {
+		return nil, err
+	}
 	if strings.HasPrefix(place, bucketScheme) {
 		return NewBucket(place)
 	}

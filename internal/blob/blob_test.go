@@ -296,6 +296,9 @@ func TestPlaces(t *testing.T) {
 		"s3://k:s@s3.example/bucket?regoin=x":     false,
 		"s3://k:se%zzcret@s3.example/bucket":      false,
 		"s3://k:s@s3.example:port/bucket":         false,
+		"S3://k:secret@s3.example/bucket":         false,
+		"s3:/k:secret@s3.example/bucket":          false,
+		"https://k:secret@s3.example/bucket":      false,
 		filepath.Join(t.TempDir(), "a", "folder"): true,
 	} {
 		_, err := blob.New(place)
@@ -304,6 +307,11 @@ func TestPlaces(t *testing.T) {
 		}
 		if err != nil && strings.Contains(err.Error(), "cret") {
 			t.Errorf("%s: the error tells the secret: %v", place, err)
+		}
+	}
+	for _, made := range []string{"S3:", "s3:", "https:"} {
+		if _, err := os.Stat(made); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("there is a folder %s: %v", made, err)
 		}
 	}
 }

@@ -97,6 +97,9 @@ func Filled(ctx context.Context, url string) (bool, error) {
 // once calls do with a separate connection to a PostgreSQL database. The database need not have the
 // schema of the service.
 func once(ctx context.Context, url string, do func(*pgx.Conn) error) error {
+	if !isPostgres(url) {
+		return errPostgresAddress
+	}
 	pool, err := pgxpool.ParseConfig(url) // the address may have settings for a pool of connections
 	if err != nil {
 		return errPostgresAddress

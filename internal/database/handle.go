@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -98,15 +99,20 @@ func Open(ctx context.Context, url string, config Config) (*Handle, error) {
 	return &Handle{Querier: Querier{engine: engine, limit: config.Limit}, log: config.Log, migrations: migrations}, nil
 }
 
+// schemeForm matches the scheme of a URL.
+var schemeForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`)
+
 // openEngine opens the engine for the scheme of an address. Its errors omit the address, which
 // may contain a password.
 func openEngine(ctx context.Context, url string, config Config) (engine, error) {
-	scheme, path, _ := strings.Cut(url, ":")
-	switch scheme {
-	case "sqlite":
+	scheme, path, separated := strings.Cut(url, ":")
+	switch {
+	case separated && scheme == "sqlite":
 		return openSQLite(ctx, path, config)
-	case "postgres", "postgresql":
+	case isPostgres(url):
 		return openPostgres(ctx, url, config)
+	case !separated || !schemeForm.MatchString(scheme): // perhaps libpq's form "host=… password=…"
+		return nil, passerelle.InvalidField("database", "the address must begin with sqlite: or postgres://")
 	}
 	return nil, passerelle.InvalidField("database", "the address begins with %q instead of sqlite: or postgres://", scheme)
 }

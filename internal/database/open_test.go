@@ -105,12 +105,15 @@ func wantError(t *testing.T, err, want error) {
 
 func TestOpenRefusesAddresses(t *testing.T) {
 	for name, url := range map[string]string{
-		"no scheme":        "database.sqlite",
-		"unknown scheme":   "mysql://user:secret@host/database",
-		"broken":           "postgres://user:secret@host:port/database",
-		"missing folder":   "sqlite:" + filepath.Join(t.TempDir(), "none", "database"),
-		"nothing listens":  "postgres://user:secret@127.0.0.1:1/database",
-		"file is a folder": "sqlite:" + t.TempDir(),
+		"no scheme":         "database.sqlite",
+		"unknown scheme":    "mysql://user:secret@host/database",
+		"keywords":          "host=127.0.0.1 user=user password=secret dbname=database",
+		"keywords, colon":   "host=127.0.0.1 password=secret options=-c:x",
+		"a mistyped scheme": "postgres//user secret:x@host/database",
+		"broken":            "postgres://user:secret@host:port/database",
+		"missing folder":    "sqlite:" + filepath.Join(t.TempDir(), "none", "database"),
+		"nothing listens":   "postgres://user:secret@127.0.0.1:1/database",
+		"file is a folder":  "sqlite:" + t.TempDir(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			db, err := Open(t.Context(), url, Config{})

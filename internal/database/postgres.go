@@ -33,6 +33,14 @@ type postgresEngine struct {
 // errPostgresAddress replaces the error of the driver, because that error may contain a password.
 var errPostgresAddress = errors.New("read the PostgreSQL address: it is not of the form postgres://user:password@host:port/database?parameters, or a file it refers to cannot be read")
 
+// isPostgres reports whether an address has the form postgres://… or postgresql://…. The driver also
+// reads addresses of the form "host=… password=…", but the programs of PostgreSQL would get such a
+// password as an argument, which other users of the machine can read.
+func isPostgres(url string) bool {
+	scheme, _, _ := strings.Cut(url, "://")
+	return scheme == "postgres" || scheme == "postgresql"
+}
+
 // dial replaces the function that connects to servers, in tests.
 var dial pgconn.DialFunc
 

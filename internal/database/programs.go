@@ -43,13 +43,13 @@ type ProgramAddress struct {
 	KeyPassword string
 }
 
-// ForPrograms converts an address that the driver accepts. It fails when the address is not a URL.
+// ForPrograms converts an address for [Open]. It fails when the address is not a URL.
 // It also fails when the address has both parameters service and sslpassword, because the programs
 // get sslpassword from a service file, and can read only one service.
 func ForPrograms(address string) (ProgramAddress, error) {
-	at, err := url.Parse(address)
+	at, err := parsePostgres(address)
 	if err != nil {
-		return ProgramAddress{}, errPostgresAddress
+		return ProgramAddress{}, err
 	}
 	var to ProgramAddress
 	if password, set := at.User.Password(); set {
@@ -84,6 +84,14 @@ func ForPrograms(address string) (ProgramAddress, error) {
 		to.Environment = append(to.Environment, "PGOPTIONS="+strings.TrimSpace(settings))
 	}
 	return to, nil
+}
+
+func parsePostgres(address string) (*url.URL, error) {
+	at, err := url.Parse(address)
+	if err != nil || !isPostgres(address) {
+		return nil, errPostgresAddress
+	}
+	return at, nil
 }
 
 var errTwoServices = errors.New("has the parameters service and sslpassword: write sslpassword into the file of the service instead")

@@ -28,7 +28,7 @@ func TestAddressForPrograms(t *testing.T) {
 			t.Errorf("%s: %v (-want +got):\n%s", test.from, err, diff)
 		}
 	}
-	for _, address := range []string{"postgres://u:secret@h:x/d", "postgres://h/d?service=s&sslpassword=p"} {
+	for _, address := range []string{"postgres://u:secret@h:x/d", "postgres://h/d?service=s&sslpassword=p", "host=h user=u password=secret dbname=d", "u:secret@h/d"} {
 		if to, err := database.ForPrograms(address); err == nil {
 			t.Errorf("%s became %v", address, to)
 		}

@@ -3,7 +3,6 @@ package database
 import (
 	"errors"
 	"net"
-	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -16,8 +15,7 @@ var ErrOpenTransport = errors.New("the connection to the database would cross a 
 // connection to its servers uses TLS. It takes an address for [Open], and also reads the
 // environment and the files that libpq reads.
 func CheckTransport(url string) error {
-	scheme, _, _ := strings.Cut(url, ":")
-	if scheme != "postgres" && scheme != "postgresql" {
+	if !isPostgres(url) {
 		return nil
 	}
 	config, err := pgconn.ParseConfig(url)
