@@ -101,7 +101,7 @@ func TestFiguresOfADomain(t *testing.T) {
 		d.enter(operators.Viewer)
 		d.wantTexts(d.domainPath(""), 24,
 			"Payments, 24 hours 4 2 in the 24 hours before", "Amount 1,029.50 EUR 15.00 EUR before", "Executed or accepted 66.6 % of payments that were executed (also in part), accepted or rejected; 50.0 % before",
-			"Time until executed or accepted 25 s on average, 1 min before",
+			"Time until executed or accepted 25 s on average, 1 min before", "executed or accepted open or expired rejected",
 			"11:00: 0 registered, 0 executed or accepted, 0 rejected; 0 in the period before", "09:00: 3 registered, 2 executed or accepted, 1 rejected; 2 in the period before",
 			"10:00: 1 registered, 0 executed or accepted, 0 rejected; 0 in the period before", "Banque Exemple 2 100.0 % 100.0 % 0.0 % 25 s", "No bank chosen 2 0.0 % 0.0 % 50.0 % –", // together, the rows have the 4 payments of the period
 		)

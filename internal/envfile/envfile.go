@@ -1,14 +1,20 @@
 // Package envfile reads files of environment variables, in the format of systemd and Docker.
 //
 // The package owns the format, which has one NAME=VALUE on each line. It does not know which
-// variables exist, and sets no variables. An error about the format contains the line number.
+// variables exist, and sets no variables. An error about the format contains the line number, and
+// perhaps the name of a variable, but no value.
 package envfile
 
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 )
+
+// quotable matches the names that an error may quote. A line of another form may be from a file with
+// secrets, such as a key file.
+var quotable = regexp.MustCompile(`^(export\s+)?[A-Za-z_][A-Za-z0-9_]*\s*$`)
 
 // Read returns the variables of a file as NAME=VALUE, in the order of the file. Each name must
 // begin with the prefix, and must occur only once. Read skips blank lines, and lines that begin
@@ -28,7 +34,7 @@ func Read(name, prefix string) ([]string, error) {
 		}
 		variable, value, found := strings.Cut(line, "=")
 		switch {
-		case !found:
+		case !found, !quotable.MatchString(variable):
 			return nil, fmt.Errorf("%s: line %d: must be NAME=VALUE", name, number)
 		case !strings.HasPrefix(variable, prefix) || strings.ContainsAny(variable, " \t"):
 			return nil, fmt.Errorf("%s: line %d: %q is not a variable of this program, which begin with %s", name, number, variable, prefix)
