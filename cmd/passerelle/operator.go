@@ -13,6 +13,7 @@ type operatorCommand struct {
 	databaseFlag
 	Create    operatorCreate    `cmd:"" help:"Create an operator and print the password once."`
 	List      operatorList      `cmd:"" help:"List the operators, by name."`
+	Update    operatorUpdate    `cmd:"" help:"Change the role of an operator. It applies to the operator's next request."`
 	Disable   operatorDisable   `cmd:"" help:"Disable an operator and end their sessions."`
 	Enable    operatorEnable    `cmd:"" help:"Enable an operator."`
 	Password  operatorPassword  `cmd:"" help:"Set a new password and print it once. This ends the operator's sessions and clears failed attempts."`
@@ -68,6 +69,19 @@ type operatorCreate struct {
 func (n *operatorCreate) Run(c *console, g *operatorCommand) error {
 	return g.change(c, func(a *operators.Operators) (operatorstore.Operator, string, error) {
 		return a.Create(c.ctx, n.Name, n.Role)
+	})
+}
+
+type operatorUpdate struct {
+	operatorNamed
+	Role operators.Role `required:"" enum:"viewer,developer,operator,administrator" help:"New role, as for create."`
+}
+
+// Run changes the role of an operator.
+func (n *operatorUpdate) Run(c *console, g *operatorCommand) error {
+	return g.change(c, func(a *operators.Operators) (operatorstore.Operator, string, error) {
+		o, err := a.SetRole(c.ctx, n.Name, n.Role)
+		return o, "", err
 	})
 }
 

@@ -30,8 +30,8 @@ func (a *Operators) Create(ctx context.Context, name string, role Role) (operato
 	if !nameForm.MatchString(o.Name) {
 		return o, "", passerelle.InvalidField("name", "must begin with a letter or digit and have at most 64 letters, digits and . _ @ -")
 	}
-	if !slices.Contains(Roles(), role) {
-		return o, "", passerelle.InvalidField("role", "must be one of %q", Roles())
+	if err := checkRole(role); err != nil {
+		return o, "", err
 	}
 	password := rand.Text()
 	var err error
@@ -51,6 +51,25 @@ func (a *Operators) Create(ctx context.Context, name string, role Role) (operato
 		return o, "", fmt.Errorf("create an operator: %w", err)
 	}
 	return o, password, nil
+}
+
+func checkRole(role Role) error {
+	if !slices.Contains(Roles(), role) {
+		return passerelle.InvalidField("role", "must be one of %q", Roles())
+	}
+	return nil
+}
+
+// SetRole gives an operator another role. It applies to the next request of each of the operator's
+// sessions.
+func (a *Operators) SetRole(ctx context.Context, name string, role Role) (operatorstore.Operator, error) {
+	if err := checkRole(role); err != nil {
+		return operatorstore.Operator{}, err
+	}
+	return a.change(ctx, name, actRole, func(tx *store.Tx, o operatorstore.Operator) error {
+		operatorstore.In(tx).SetOperatorRole(o.ID, string(role))
+		return nil
+	})
 }
 
 // about returns the audit entry for a command that acts on an operator.

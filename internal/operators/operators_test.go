@@ -552,6 +552,34 @@ func TestInvalidOperatorsAreRefused(t *testing.T) {
 	})
 }
 
+// TestANewRoleAppliesAtOnce changes the role of a signed-in operator. The session must have the new
+// rights, and no others.
+func TestANewRoleAppliesAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		pass, v := d.inside("zoe", d.operator("zoe", operators.Administrator))
+		for _, step := range []struct {
+			role          operators.Role
+			setUp, reveal bool
+		}{{operators.Administrator, true, true}, {operators.Acting, false, true}, {operators.Viewer, false, false}, {operators.Administrator, true, true}} {
+			o, err := d.SetRole(t.Context(), " Zoe", step.role)
+			must(t, err)
+			v, err = d.ResumeSession(t.Context(), pass.Token)
+			must(t, err)
+			if o.Role != string(step.role) || v.May(operators.SetUp) != step.setUp || v.May(operators.Reveal) != step.reveal {
+				t.Errorf("as %s, the operator is %+v, in the session %+v", step.role, o, v.Operator)
+			}
+		}
+		_, err := d.SetRole(t.Context(), "zoe", "owner")
+		wantError(t, err, passerelle.Invalid)
+		_, err = d.SetRole(t.Context(), "nobody", operators.Viewer)
+		wantError(t, err, passerelle.NotFound)
+		all, err := operatorstore.From(d.DB).Audits(t.Context(), operatorstore.AuditFilter{NoDomain: true, Act: "change role of operator", Subject: "operator", SubjectID: int64(v.Operator.ID)}, store.Window{Limit: 10})
+		if err != nil || len(all) != 4 {
+			t.Errorf("on record are %+v, %v", all, err)
+		}
+	})
+}
+
 func TestAbilitiesGrowWithTheRole(t *testing.T) {
 	all := []operators.Ability{operators.Simulate, operators.Act, operators.Reveal}
 	for role, want := range map[operators.Role]string{"viewer": "", "developer": "simulate", "operator": "simulate act reveal", "administrator": "simulate act reveal", "": ""} {

@@ -62,6 +62,7 @@ const (
 	actPassword     = "change password"
 	actTOTP         = "set up second factor"
 	actCreate       = "create operator"
+	actRole         = "change role of operator"
 	actDisable      = "disable operator"
 	actEnable       = "enable operator"
 	actResetTOTP    = "reset second factor"

@@ -78,6 +78,11 @@ func (tx Tx) SetOperatorPassword(id store.OperatorID, hash string) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE operator SET password = $1 WHERE id = $2`, hash, int64(id))
 }
 
+// SetOperatorRole replaces the role of an operator.
+func (tx Tx) SetOperatorRole(id store.OperatorID, role string) {
+	tx.unit.ExecOne(store.ErrNotFound, `UPDATE operator SET role = $1 WHERE id = $2`, role, int64(id))
+}
+
 // DisableOperator disables an operator and ends the operator's sessions. A nil time enables the
 // operator again.
 func (tx Tx) DisableOperator(id store.OperatorID, at *time.Time) {
