@@ -165,7 +165,7 @@ type auditList struct {
 	Subject  string `placeholder:"KIND[:ID]" help:"List only acts on this kind of subject, or on one subject, such as payment:12."`
 	Refused  bool   `help:"List only refused acts."`
 	Before   int64  `placeholder:"ID" help:"List only acts older than this one, for the next page."`
-	Limit    int    `default:"100" placeholder:"N" help:"List at most this many acts, up to 1000."`
+	Limit    int    `default:"100" least:"1" most:"1000" placeholder:"N" help:"List at most this many acts, up to 1000."`
 }
 
 // actView is the printed form of an act. Its time is in the zone of the chosen domain or, without a
@@ -189,9 +189,6 @@ type actView struct {
 
 // Run lists acts.
 func (l *auditList) Run(c *console, g *auditCommand) error {
-	if err := checkLimit(l.Limit); err != nil {
-		return err
-	}
 	return g.open(c, func(b books) (any, error) {
 		operators, err := b.operators(c)
 		if err != nil {

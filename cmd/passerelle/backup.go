@@ -83,22 +83,18 @@ func noteBackup(c *console, db *store.DB, began time.Time) error {
 	return nil
 }
 
+// restoreCommand limits the skipped ids. With this limit, 8,000 restores keep ids below 2^53. Up to
+// this number, JavaScript represents every integer exactly.
 type restoreCommand struct {
 	databaseFlag
 	From    string `placeholder:"FILE" type:"path" help:"Copy made by passerelle backup. Required without --ids-only."`
-	SkipIDs int64  `name:"skip-ids" default:"10000000" help:"Number of ids that each table skips. The lost database may have used them after the copy, and clients may know them."`
+	SkipIDs int64  `name:"skip-ids" default:"10000000" least:"0" most:"1000000000000" help:"Number of ids that each table skips. The lost database may have used them after the copy, and clients may know them."`
 	IDsOnly bool   `name:"ids-only" help:"Restore no copy. Only skip the ids in a database that you have restored by other means, such as an archive. Stop every process first."`
 }
-
-// maxSkipped limits the skipped ids. With this limit, 8,000 restores keep ids below 2^53. Up to
-// this number, JavaScript represents every integer exactly.
-const maxSkipped = 1_000_000_000_000
 
 // Run makes a database from a copy. With --ids-only, Run only skips ids.
 func (r *restoreCommand) Run(c *console) error {
 	switch {
-	case r.SkipIDs < 0 || r.SkipIDs > maxSkipped:
-		return passerelle.InvalidField("--skip-ids", "must be a number from 0 to %d", int64(maxSkipped))
 	case r.IDsOnly && r.From != "":
 		return passerelle.InvalidField("--ids-only", "restores no copy, so that --from has no use beside it")
 	case r.IDsOnly:

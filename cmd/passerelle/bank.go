@@ -55,8 +55,8 @@ type bankView struct {
 // mistakes are the complaints about a bank file.
 type mistakes []string
 
-// String puts each complaint on its own line, and aligns the lines.
-func (m mistakes) String() string { return strings.Join(m, "\n"+strings.Repeat(" ", 17)) }
+// String puts each complaint on its own line.
+func (m mistakes) String() string { return strings.Join(m, "\n") }
 
 func viewBank(f service.BankFile) bankView {
 	view := bankView{File: f.Path}

@@ -101,7 +101,7 @@ func (g *configCommand) changed(c *console, name string, changes map[string]*str
 
 type configLog struct {
 	Search string `placeholder:"TEXT" help:"List only settings with a name that contains the text."`
-	Limit  int    `default:"100" placeholder:"N" help:"List at most this many changes, up to 1000."`
+	Limit  int    `default:"100" least:"1" most:"1000" placeholder:"N" help:"List at most this many changes, up to 1000."`
 }
 
 // settingChangeView is the printed form of a change.
@@ -117,9 +117,6 @@ type settingChangeView struct {
 
 // Run lists the newest changes of the settings that match --search.
 func (l *configLog) Run(c *console, g *configCommand) error {
-	if err := checkLimit(l.Limit); err != nil {
-		return err
-	}
 	return g.at(c, func(d target) (any, error) {
 		filter := store.SettingChanges{Domain: d.domain.ID, Name: l.Search, Keys: settings.Matching(l.Search)}
 		all, err := d.db.SettingChanges(c.ctx, filter, store.Window{Limit: l.Limit})
@@ -130,11 +127,4 @@ func (l *configLog) Run(c *console, g *configCommand) error {
 			return settingChangeView{s.ID, s.Key, s.Type, s.Previous, s.New, s.By, d.moment(&s.At)}
 		}), nil
 	})
-}
-
-func checkLimit(limit int) error {
-	if limit < 1 || limit > 1000 {
-		return passerelle.InvalidField("--limit", "must be from 1 to 1000")
-	}
-	return nil
 }

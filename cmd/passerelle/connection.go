@@ -32,15 +32,12 @@ func (d target) viewConnection(c bankstore.Connection) connectionView {
 type connectionList struct {
 	State     passerelle.ConnectionState `placeholder:"STATE" help:"List only connections in this state."`
 	Connector string                     `placeholder:"UUID" help:"List only connections of this connector."`
-	Limit     int                        `default:"100" placeholder:"N" help:"List at most this many connections, up to 1000."`
+	Limit     int                        `default:"100" least:"1" most:"1000" placeholder:"N" help:"List at most this many connections, up to 1000."`
 	Before    passerelle.ConnectionID    `placeholder:"ID" help:"List only connections with a lower id."`
 }
 
 // Run lists connections.
 func (l *connectionList) Run(c *console, g *connectionCommand) error {
-	if err := checkLimit(l.Limit); err != nil {
-		return err
-	}
 	if states := passerelle.ConnectionStates(); l.State != "" && !slices.Contains(states, l.State) {
 		return passerelle.InvalidField("--state", "must be one of %q", states)
 	}

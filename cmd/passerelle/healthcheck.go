@@ -10,7 +10,7 @@ import (
 type healthcheckCommand struct {
 	OpsListen string        `default:"127.0.0.1:9464" help:"Metrics address of the running service, as for serve."`
 	Ready     bool          `help:"Also fail while the service cannot serve requests. The command asks /readyz instead of /healthz."`
-	Timeout   time.Duration `default:"4s" help:"Time to wait for the response."`
+	Timeout   time.Duration `default:"4s" least:"1ms" help:"Time to wait for the response."`
 }
 
 // healthView is the output of healthcheck.

@@ -129,9 +129,12 @@ func parse(p *program, args, environment []string, out, diagnostics io.Writer, e
 	if err != nil {
 		return nil, nil, err
 	}
-	command, err := parser.Parse(args)
+	command, err := parser.Parse(withNegatives(args))
 	if err == nil {
 		err = unknownVariables(parser.Model, environment)
+	}
+	if err == nil {
+		err = checkRanges(command)
 	}
 	return command, environment, err
 }
@@ -322,7 +325,7 @@ func (c *console) show(result any) error {
 
 // showOne prints the fields of a struct by their JSON names, without empty fields. It prints the
 // number zero unless omitempty is set, because zero may be a result, such as the number of due
-// events.
+// events. It aligns the lines of a value.
 func (c *console) showOne(value reflect.Value) error {
 	for value.Kind() == reflect.Pointer {
 		value = value.Elem()
@@ -330,7 +333,8 @@ func (c *console) showOne(value reflect.Value) error {
 	for i := range value.NumField() {
 		name, option, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
 		if field := value.Field(i); !field.IsZero() || field.CanInt() && option == "" {
-			if _, err := fmt.Fprintf(c.out, "%-16s %v\n", name, reflect.Indirect(field)); err != nil {
+			text := strings.ReplaceAll(fmt.Sprint(reflect.Indirect(field)), "\n", "\n"+strings.Repeat(" ", 17))
+			if _, err := fmt.Fprintf(c.out, "%-16s %s\n", name, text); err != nil {
 				return err
 			}
 		}

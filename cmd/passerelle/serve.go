@@ -51,8 +51,8 @@ type serveCommand struct {
 	OpsListen       string             `default:"127.0.0.1:9464" help:"Address for metrics; empty for none."`
 	Profiles        bool               `help:"Serve Go profiles (pprof) at --ops-listen. Profiles show memory contents, so keep that address private."`
 	ConsoleListen   string             `help:"Serve the console only at this address instead of --listen. none switches it off."`
-	ShutdownDelay   time.Duration      `default:"0s" help:"Time after SIGTERM in which /readyz fails and the service still accepts connections, so that load balancers notice."`
-	ShutdownTimeout time.Duration      `default:"30s" help:"Time for running requests to finish after SIGTERM and --shutdown-delay."`
+	ShutdownDelay   time.Duration      `default:"0s" least:"0s" help:"Time after SIGTERM in which /readyz fails and the service still accepts connections, so that load balancers notice."`
+	ShutdownTimeout time.Duration      `default:"30s" least:"1ms" help:"Time for running requests to finish after SIGTERM and --shutdown-delay."`
 	SMTPURL         string             `name:"smtp-url" help:"Mail server for mails about failing webhooks: smtp://user:password@host:587 or smtps://…:465. smtp requires STARTTLS, except on this machine or with ?tls=none."`
 	MailFrom        string             `help:"Sender address of mails; required with --smtp-url."`
 	NoMigrate       bool               `help:"Refuse an outdated schema instead of migrating it."`
@@ -156,8 +156,12 @@ func (s *serveCommand) checkAddresses() error {
 
 // checkAddress fails when a flag is not an address with a port.
 func checkAddress(flag, address, example string) error {
-	if _, port, err := net.SplitHostPort(address); err != nil || port == "" {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil || port == "" {
 		return passerelle.InvalidField(flag, "must be an address with a port, such as %s", example)
+	}
+	if _, err := net.DefaultResolver.LookupPort(context.Background(), "tcp", port); err != nil { // reads a local file
+		return passerelle.InvalidField(flag, "must have a port from 0 to 65535, such as %s", example)
 	}
 	return nil
 }
@@ -217,14 +221,14 @@ func (s *serveCommand) certificate() (*httpd.ServerCertificate, error) {
 
 // bounds contains the flags that limit the load of a process.
 type bounds struct {
-	MaxRequests     int64         `default:"512" help:"Limit of concurrent requests. Further requests get an immediate 503."`
-	DatabaseTimeout time.Duration `default:"30s" help:"Time limit of a database query, including the wait for a connection."`
+	MaxRequests     int64         `default:"512" least:"1" help:"Limit of concurrent requests. Further requests get an immediate 503."`
+	DatabaseTimeout time.Duration `default:"30s" least:"1ms" help:"Time limit of a database query, including the wait for a connection."`
 }
 
 // outbound contains the flags for the networks and ports to which the service may send webhooks.
 type outbound struct {
 	AllowNetworks []string `help:"Private networks that may receive webhooks, as CIDR."`
-	AllowPorts    []uint16 `help:"Ports that may receive webhooks (default: all)."`
+	AllowPorts    []uint16 `least:"1" most:"65535" help:"Ports that may receive webhooks (default: all)."`
 }
 
 func (o outbound) networks() ([]netip.Prefix, error) {

@@ -23,9 +23,9 @@ type testbankRun struct {
 	Control    string        `default:"127.0.0.1:9445" help:"Address of the API that controls the banks. It requires no credentials, so keep it on loopback."`
 	Data       string        `default:"testbank-data" help:"Folder for certificates, account books and bank files; created when missing." type:"path"`
 	Profile    []string      `placeholder:"NAME,…" help:"Profiles of the banks to run; all by default."`
-	Settlement time.Duration `default:"2s" help:"How long a transfer stays pending; instant transfers are never pending."`
+	Settlement time.Duration `default:"2s" least:"0s" help:"How long a transfer stays pending; instant transfers are never pending."`
 	UntilInput bool          `help:"Exit when standard input ends, such as when the parent program exits."`
-	SlowAnswer time.Duration `default:"3s" help:"Delay of slow responses in tests."`
+	SlowAnswer time.Duration `default:"3s" least:"0s" help:"Delay of slow responses in tests."`
 }
 
 // banksView is the output of testbank when it is ready.

@@ -37,15 +37,12 @@ func (d target) users() *aggregation.Aggregation {
 }
 
 type userList struct {
-	Limit int               `default:"1000" help:"List at most this many users."`
+	Limit int               `default:"1000" least:"1" help:"List at most this many users."`
 	After passerelle.UserID `placeholder:"ID" help:"List only users with a higher id."`
 }
 
 // Run lists users.
 func (l *userList) Run(c *console, g *userCommand) error {
-	if l.Limit < 1 {
-		return passerelle.InvalidField("--limit", "must be at least 1")
-	}
 	return g.at(c, func(d target) (any, error) {
 		all, err := d.db.Users(c.ctx, d.domain.ID, store.UserWindow{Limit: l.Limit, From: l.After})
 		if err != nil {

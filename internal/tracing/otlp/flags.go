@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"math"
 	"net/url"
 	"strings"
 
@@ -18,7 +19,7 @@ type ReceiverFlags struct {
 // Config checks the flags, and returns the configuration.
 func (f ReceiverFlags) Config() (Config, error) {
 	c := Config{Endpoint: f.OTLPEndpoint, Ratio: f.TraceRatio}
-	if c.Ratio < 0 || c.Ratio > 1 {
+	if math.IsNaN(c.Ratio) || c.Ratio < 0 || c.Ratio > 1 {
 		return c, passerelle.InvalidField("--trace-ratio", "must be between 0 and 1, such as 0.1 for a tenth")
 	}
 	at, err := url.Parse(c.Endpoint)

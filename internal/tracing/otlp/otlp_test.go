@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -139,6 +140,7 @@ func TestFlags(t *testing.T) {
 	write("no header")
 	for flag, wrong := range map[string]otlp.ReceiverFlags{
 		"--trace-ratio":       {TraceRatio: 1.5},
+		"--trace-ratio: must": {TraceRatio: math.NaN()},
 		"--otlp-headers-file": {OTLPHeadersFile: file},
 		"--otlp-endpoint":     {OTLPEndpoint: "collector:4318"},
 	} {
