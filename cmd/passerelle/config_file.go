@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"passerelle/internal/envfile"
+	"passerelle/internal/service"
 )
 
 // These are the flag and the environment variable for the file with variables.
@@ -71,15 +72,19 @@ type checkView struct {
 	Variables []string `json:"variables"`
 }
 
-// Run reads the variables and files that the command serve would read at its start. It does not
-// open the database, unlike the command doctor.
+// Run reads the variables and files that the command serve would read at its start, with the checks
+// of serve. It does not open the database, unlike the command doctor.
 func (configCheck) Run(c *console) error {
 	var p program
 	serve, environment, err := parse(&p, []string{"serve"}, c.environment, io.Discard, io.Discard, func(int) {})
 	if err != nil {
-		return err
+		return errors.New(sentence(err))
 	}
-	if _, err := p.Serve.config(c); err != nil {
+	config, err := p.Serve.config(c)
+	if err == nil {
+		err = service.Check(config)
+	}
+	if err != nil {
 		return errors.New(explain(serve, err))
 	}
 	return c.show(checkView{true, variablesIn(environment)})

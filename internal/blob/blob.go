@@ -19,10 +19,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"passerelle"
 )
@@ -48,12 +51,31 @@ type Store interface {
 	Each(ctx context.Context, batch int, do func([]passerelle.FileID) error) error
 }
 
-// Check fails when a place is an address, but not one that New accepts. Without this check, New would
-// make a folder whose name contains the secret of a mistyped address, such as S3://… or https://…,
-// and files would be stored there. The error omits the place.
+// Check fails when New could not make the store, as far as this is known without storing or sending
+// anything. It refuses an address other than s3://…: New would otherwise make a folder whose name
+// contains the secret of a mistyped address, such as S3://… or https://…, and files would be stored
+// there. The error omits such a place.
 func Check(place string) error {
-	if addressForm.MatchString(place) && !strings.HasPrefix(place, bucketScheme) {
+	switch {
+	case strings.HasPrefix(place, bucketScheme):
+		_, err := ParseAddress(place)
+		return err
+	case addressForm.MatchString(place):
 		return fmt.Errorf("this address is neither a folder nor a bucket: %w", errPlace)
+	}
+	return checkFolder(place)
+}
+
+func checkFolder(place string) error {
+	about, err := os.Stat(place)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err == nil && !about.IsDir():
+		err = &fs.PathError{Op: "open", Path: place, Err: syscall.ENOTDIR}
+	}
+	if err != nil {
+		return fmt.Errorf("open the folder of files: %w", err)
 	}
 	return nil
 }

@@ -280,6 +280,10 @@ func TestSymbolicLinksDoNotLeaveTheFolder(t *testing.T) {
 }
 
 func TestPlaces(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for place, ok := range map[string]bool{
 		"s3://k:s@127.0.0.1:9000/bucket":          true,
 		"s3://k:s@s3.example/bucket?region=x":     true,
@@ -300,7 +304,12 @@ func TestPlaces(t *testing.T) {
 		"s3:/k:secret@s3.example/bucket":          false,
 		"https://k:secret@s3.example/bucket":      false,
 		filepath.Join(t.TempDir(), "a", "folder"): true,
+		file:                          false,
+		filepath.Join(file, "folder"): false,
 	} {
+		if err := blob.Check(place); (err == nil) != ok {
+			t.Errorf("%s: the check says %v", place, err)
+		}
 		_, err := blob.New(place)
 		if (err == nil) != ok {
 			t.Errorf("%s: %v", place, err)

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"passerelle/connector"
@@ -34,14 +36,10 @@ func BankFiles(folder string, own []connector.Connector) ([]BankFile, error) {
 // readBanks reads the files like BankFiles. The argument `before` contains the banks of the last
 // read, by path. A bank in `before` replaces the bank of a file that has become invalid.
 func readBanks(folder string, own []connector.Connector, before map[string]*berlingroup.Bank) ([]BankFile, error) {
-	paths, err := filepath.Glob(filepath.Join(folder, "*.toml"))
-	if err == nil && len(paths) == 0 {
-		err = emptyFolder(folder)
-	}
+	paths, err := bankPaths(folder)
 	if err != nil {
-		return nil, fmt.Errorf("read the folder of banks %s: %w", folder, err)
+		return nil, err
 	}
-	slices.Sort(paths)
 	names := takenNames{}
 	for _, c := range own {
 		if taken := names.take(c.Profile(), "a connector of this program"); len(taken) > 0 {
@@ -107,14 +105,24 @@ func complaints(bank *berlingroup.Bank, taken []takenName) error {
 	return errors.Join(all...)
 }
 
-// emptyFolder fails unless the folder exists. An empty folder is valid, because the operator may
-// add banks later.
-func emptyFolder(folder string) error {
-	matches, err := filepath.Glob(folder)
-	if err == nil && len(matches) == 0 {
-		err = fs.ErrNotExist
+// bankPaths returns the paths of the bank files in a folder, ordered by name. It fails when it
+// cannot read the folder. An empty folder is valid, because the operator may add banks later.
+func bankPaths(folder string) ([]string, error) {
+	entries, err := os.ReadDir(folder)
+	var wrong *fs.PathError
+	if errors.As(err, &wrong) {
+		err = wrong.Err // without the path, which the text below has
 	}
-	return err
+	if err != nil {
+		return nil, fmt.Errorf("read the folder of banks %s: %w", folder, err)
+	}
+	var paths []string
+	for _, entry := range entries {
+		if strings.HasSuffix(entry.Name(), ".toml") {
+			paths = append(paths, filepath.Join(folder, entry.Name()))
+		}
+	}
+	return paths, nil
 }
 
 // takenNames maps each UUID and number of a connector to the file of the connector, or to words for

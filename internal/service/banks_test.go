@@ -192,6 +192,11 @@ func TestBanksAreReloaded(t *testing.T) {
 	}
 	s.ReloadBanks(t.Context())
 	expect("without the folder", "Bank A", "Bank C")
+	if err := os.WriteFile(folder, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.ReloadBanks(t.Context())
+	expect("with a file instead of the folder", "Bank A", "Bank C")
 	if log := s.Logs.String(); !strings.Contains(log, `"file":"`+filepath.Join(folder, "a.toml")+`","line":2,"field":"id"`) {
 		t.Errorf("the log does not name file, line and field of what was wrong:\n%s", log)
 	}

@@ -197,6 +197,9 @@ type Service struct {
 // Open opens the database, assembles the parts and binds the listeners. It does not serve requests
 // yet. Before Start, the caller can use the listener's address in the base URL of a domain.
 func Open(ctx context.Context, c Config) (*Service, error) {
+	if err := Check(c); err != nil {
+		return nil, err
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -366,6 +369,21 @@ func (s *Service) listen() error {
 	}
 	s.warnOfProfiles()
 	return nil
+}
+
+// Check fails when Open would refuse the configuration for its folder of banks, its store of files
+// or its identity provider. It does not open the database, and stores nothing.
+func Check(c Config) error {
+	if c.Banks != "" {
+		if _, err := bankPaths(c.Banks); err != nil {
+			return err
+		}
+	}
+	if err := blob.Check(c.Files); err != nil {
+		return fmt.Errorf("open the store of files: %w", err)
+	}
+	_, err := identities(c)
+	return err
 }
 
 // CheckListen fails when Open could not listen on all its addresses. Commands call it before they
