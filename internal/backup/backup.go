@@ -142,7 +142,7 @@ func Restore(ctx context.Context, file, address string, skipped int64, meter *pr
 	program := postgresProgram{name: "pg_restore", said: entries(ctx, file, meter)}
 	err = program.run(ctx, address, "--verbose", "--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction", file)
 	if err != nil && !(errors.Is(err, context.Canceled) && committed(ctx, address)) {
-		return fmt.Errorf("restore the database: %w", err)
+		return fmt.Errorf("restore the copy %s: %w", file, err)
 	}
 	if _, err := database.SkipIDs(context.WithoutCancel(ctx), address, skipped); err != nil {
 		return fmt.Errorf("the copy is restored, but the next ids may be in use at clients; run passerelle restore --ids-only: %w", err)
@@ -168,9 +168,8 @@ const (
 	ofPostgres = "PGDMP"
 )
 
-// fits fails when the file is missing or unreadable, or is a copy of the other kind of database.
-// The tables of the two kinds differ. fits does not check that the file is a copy, because the
-// program that reads the file does.
+// fits fails when the file is missing or unreadable, or does not begin like a copy of this kind of
+// database. The tables of the two kinds differ. The program that reads the file checks the rest.
 func fits(file string, sqlite bool) error {
 	opened, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {
@@ -188,12 +187,15 @@ func fits(file string, sqlite bool) error {
 		return passerelle.InvalidField("--from", "%s is a copy of a PostgreSQL database; restore it to one, with --database postgres://…", file)
 	case !sqlite && bytes.HasPrefix(start, []byte(ofSQLite)):
 		return passerelle.InvalidField("--from", "%s is a copy of a SQLite database; restore it to one, with --database sqlite:PATH", file)
+	case sqlite && !bytes.HasPrefix(start, []byte(ofSQLite)):
+		return passerelle.InvalidField("--from", "%s is not a copy of a SQLite database", file)
+	case !sqlite && !bytes.HasPrefix(start, []byte(ofPostgres)):
+		return passerelle.InvalidField("--from", "%s is not a copy of a PostgreSQL database", file)
 	}
 	return nil
 }
 
-// restoreSQLite restores a copy with SQLite. SQLite reads the complete file and refuses other
-// formats.
+// restoreSQLite restores a copy with SQLite, which reads the complete file.
 func restoreSQLite(ctx context.Context, file, path string, skipped int64, meter *progress.Meter) error {
 	if _, err := os.Stat(path); err == nil {
 		return passerelle.InvalidField("--database", "%s already exists and was left unchanged", path)
@@ -205,6 +207,9 @@ func restoreSQLite(ctx context.Context, file, path string, skipped int64, meter 
 		end := follow(file, part, meter)
 		err := database.CopySQLite(ctx, file, part)
 		end()
+		if database.IsDamaged(err) {
+			return passerelle.InvalidField("--from", "%s is damaged or incomplete: %v", file, err)
+		}
 		if err == nil {
 			_, err = database.SkipIDs(ctx, "sqlite:"+part, skipped)
 		}
@@ -214,7 +219,7 @@ func restoreSQLite(ctx context.Context, file, path string, skipped int64, meter 
 		return passerelle.InvalidField("--database", "%s was made by another process meanwhile and was left unchanged", path)
 	}
 	if err != nil {
-		return fmt.Errorf("restore the database: %w", err)
+		return fmt.Errorf("restore the copy %s: %w", file, err)
 	}
 	return nil
 }

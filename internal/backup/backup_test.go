@@ -59,8 +59,14 @@ func TestACopyOfTheOtherDatabase(t *testing.T) {
 	if err := os.WriteFile(dumped, []byte("PGDMP\x01\x0e and so on, as pg_dump writes it"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	other := filepath.Join(t.TempDir(), "other")
+	if err := os.WriteFile(other, []byte("Dear all, this is no copy."), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	made := filepath.Join(t.TempDir(), "passerelle.db")
 	for _, test := range []struct{ from, to, want string }{
+		{other, "postgres://nobody@127.0.0.1:1/none", "--from: " + other + " is not a copy of a PostgreSQL database"},
+		{other, "sqlite:" + made, "--from: " + other + " is not a copy of a SQLite database"},
 		{copied, "postgres://nobody@127.0.0.1:1/none", "a copy of a SQLite database"},
 		{dumped, "sqlite:" + made, "a copy of a PostgreSQL database"},
 	} {

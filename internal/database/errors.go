@@ -90,6 +90,12 @@ func kindOf(err error) error {
 	return nil
 }
 
+// IsDamaged reports whether SQLite found that a file is damaged, or that it is not a database.
+func IsDamaged(err error) bool {
+	code := sqlite.ErrCode(err).ToPrimary()
+	return code == sqlite.ResultCorrupt || code == sqlite.ResultNotADB
+}
+
 // isCut reports whether the connection to the server failed or was lost.
 func isCut(err error) bool {
 	var unreachable *pgconn.ConnectError
