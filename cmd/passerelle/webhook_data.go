@@ -68,6 +68,9 @@ func (p period) bounds(zone *time.Location) (time.Time, time.Time, error) {
 		}
 		until = last.End(zone)
 	}
+	if !until.IsZero() && !until.After(from) {
+		return from, until, passerelle.InvalidField("--max-date", "must not be before --min-date")
+	}
 	return from, until, nil
 }
 
@@ -75,14 +78,11 @@ type webhookData struct {
 	oneWebhook
 	period
 	State string `enum:"pending,delivered,dropped," default:"" placeholder:"STATE" help:"List only payloads in this state: pending, delivered or dropped."`
-	Limit int    `default:"100" placeholder:"N" help:"List at most this many payloads, up to 1000."`
+	Limit int    `default:"100" least:"1" most:"1000" placeholder:"N" help:"List at most this many payloads, up to 1000."`
 }
 
 // Run lists deliveries.
 func (l *webhookData) Run(c *console, g *webhookCommand) error {
-	if err := checkLimit(l.Limit); err != nil {
-		return err
-	}
 	return l.at(c, g, func(d target, w store.Webhook) (any, error) {
 		from, until, err := l.bounds(d.zone)
 		if err != nil {
@@ -123,14 +123,11 @@ func (d target) viewAttempt(l store.WebhookLog) attemptView {
 type webhookAttempts struct {
 	oneWebhook
 	period
-	Limit int `default:"100" placeholder:"N" help:"List at most this many requests, up to 1000."`
+	Limit int `default:"100" least:"1" most:"1000" placeholder:"N" help:"List at most this many requests, up to 1000."`
 }
 
 // Run lists requests.
 func (l *webhookAttempts) Run(c *console, g *webhookCommand) error {
-	if err := checkLimit(l.Limit); err != nil {
-		return err
-	}
 	return l.at(c, g, func(d target, w store.Webhook) (any, error) {
 		from, until, err := l.bounds(d.zone)
 		if err != nil {

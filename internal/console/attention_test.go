@@ -143,7 +143,9 @@ func TestManyProblems(t *testing.T) {
 		for i := range 7 {
 			d.register("PAYMENT_STATE_UPDATED", fmt.Sprint(bad.URL, "/", i), nil)
 		}
+		d.shows(d.domainPath("/payments"), []string{"No payments yet."})
 		d.pay()
+		d.shows(d.domainPath("/payments/unknown"), []string{"No payment has an unknown outcome."}, "No payments yet")
 		d.shows(d.domainPath(""), []string{"2 more failing webhooks", `href="` + d.domainPath("/webhooks?failing") + `"`}, "with an unknown outcome")
 		bank, _ := d.Initiation.Connectors.Initiator(sandbox.TestConnector)
 		must(t, d.Initiation.Connectors.Replace(forgetful{bank}))

@@ -142,9 +142,11 @@ func auditDays(pc *page.Context, data *auditData, f *operatorstore.AuditFilter) 
 		}
 	}
 	if data.Until != "" {
-		f.Until, err = page.DayStart("until", data.Until, pc.Zone, 1)
+		if f.Until, err = page.DayStart("until", data.Until, pc.Zone, 1); err != nil {
+			return err
+		}
 	}
-	return err
+	return page.CheckDays("until", f.From, f.Until)
 }
 
 // addChain adds the state of the shown chain.

@@ -45,7 +45,7 @@ func TestTheAuditLogOfADomain(t *testing.T) {
 				t.Errorf("%s: %d acts, want %d", query, n, want)
 			}
 		}
-		for _, query := range []string{"?operator=x", "?id=-1", "?since=yesterday"} {
+		for _, query := range []string{"?operator=x", "?id=-1", "?since=yesterday", "?since=2020-01-02&until=2020-01-01"} {
 			if a := d.get(page + query); a.status != http.StatusUnprocessableEntity {
 				t.Errorf("%s: %d", query, a.status)
 			}

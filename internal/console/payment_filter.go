@@ -165,7 +165,15 @@ func (c *Console) listing(pc *page.Context, values url.Values) (listing, error) 
 		list.within(c.Initiation.ConnectorUUIDs([]string{country}))
 	}
 	list.arrange()
-	return list, nil
+	return list, list.checkBounds()
+}
+
+// checkBounds fails when an upper bound is less than its lower bound.
+func (l *listing) checkBounds() error {
+	if l.Most != 0 && l.Most < l.Least {
+		return passerelle.InvalidField("most", "must not be less than the minimum amount")
+	}
+	return page.CheckDays("last", l.From, l.Until)
 }
 
 // checkField checks the value of a field and returns it. In a field with choices, the input must be

@@ -100,6 +100,7 @@ func TestSearchingPayments(t *testing.T) {
 			"first=2000-01-01&last=2999-01-01":              ids(c, b, a),
 			"date=validate_date&first=2000-01-01":           ids(c),
 			"last=2000-01-01":                               "",
+			"first=2000-01-01&last=2000-01-01":              "",
 		} {
 			got := d.get(d.domainPath("/payments?" + query))
 			if got.status != http.StatusOK || !slices.Equal(sorted(listed(got)), sorted(want)) {
@@ -109,6 +110,7 @@ func TestSearchingPayments(t *testing.T) {
 		for query, field := range map[string]string{
 			"id=x": "id", "id=-1": "id", "state=x": "state", "code=x": "code", "connector=x": "connector", "country=XX": "country", "client=99": "client", "client=x": "client",
 			"type=x": "type", "date=x": "date", "first=x": "first", "last=2026-02-30": "last", "least=x": "amount", "most=0": "amount", "most=1.001": "amount",
+			"first=2026-01-03&last=2026-01-02": "last", "least=3&most=2": "most",
 			"label=%00": "label", "payer=%ff": "payer", "reference=" + strings.Repeat("x", 201): "reference",
 		} {
 			if got := d.get(d.domainPath("/payments?" + query)); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "<p>"+field) {

@@ -721,7 +721,7 @@ func TestWebhookListsTurnPages(t *testing.T) {
 				t.Errorf("%s: %d, %d rows", query, a.status, rows(a))
 			}
 		}
-		for query, want := range map[string]int{"state=lost": 422, "first=x": 422, "after=1": 200, "after=x-y": 200} {
+		for query, want := range map[string]int{"state=lost": 422, "first=x": 422, "first=2020-01-02&last=2020-01-01": 422, "after=1": 200, "after=x-y": 200} {
 			if a := d.get(d.webhookPath(first) + "?" + query); a.status != want {
 				t.Errorf("%s: %d", query, a.status)
 			}

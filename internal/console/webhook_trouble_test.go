@@ -34,6 +34,25 @@ func TestAWebhookThatSendsOnlyRetries(t *testing.T) {
 	})
 }
 
+// TestAFailedTestLeavesNothingWaiting checks that the home page promises no retry when only a test
+// failed.
+func TestAFailedTestLeavesNothingWaiting(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Administrator)
+		id := d.register("PAYMENT_STATE_UPDATED", newReceiver(t, 500, "no").URL, nil)
+		try := func() {
+			page := d.webhookPath(id) + "/test"
+			if a := d.submit(page, page, "data", "{}"); a.status != http.StatusSeeOther {
+				t.Errorf("%d %s", a.status, a.body)
+			}
+		}
+		try()
+		d.shows(d.domainPath(""), []string{": the last request failed", "No event waits."}, "retries each one", "events wait")
+		d.pay()
+		d.shows(d.domainPath(""), []string{"1 event waits. The service retries each one."}, "No event waits")
+	})
+}
+
 func TestTheRemedyOfAWebhookIsVisible(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)

@@ -109,7 +109,7 @@ func (h *handler) webhookConcerns(pc *page.Context) ([]concern, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, webhookConcern(pc, w, waitingText(waiting[w.ID], since)))
+		all = append(all, webhookConcern(pc, w, waiting[w.ID], since))
 	}
 	if more.What != "" {
 		all = append(all, more)
@@ -149,9 +149,15 @@ func (h *handler) waitingSince(pc *page.Context, w store.Webhook) (string, error
 	return page.Age(age), nil
 }
 
-func webhookConcern(pc *page.Context, w store.Webhook, waiting string) concern {
+// webhookConcern returns the problem of a failing webhook. Events is the number of waiting events,
+// which is zero if only tests failed. The oldest event has waited for the time since.
+func webhookConcern(pc *page.Context, w store.Webhook, events int64, since string) concern {
+	waiting, retries, later := waitingText(events, since), " The service retries each one.", " New events wait too."
+	if events == 0 {
+		retries, later = "", " New events wait."
+	}
 	one := concern{
-		What: fmt.Sprintf("Webhook %d (%s): the last %d requests failed", w.ID, w.Event, w.ConsecutiveFailures), Detail: waiting + " The service retries each one.",
+		What: fmt.Sprintf("Webhook %d (%s): the last %d requests failed", w.ID, w.Event, w.ConsecutiveFailures), Detail: waiting + retries,
 		Remedy: "See the endpoint's responses", Address: pc.Path("/webhooks/%d", w.ID),
 	}
 	switch {
@@ -161,7 +167,7 @@ func webhookConcern(pc *page.Context, w store.Webhook, waiting string) concern {
 	case w.Stopped:
 		one.Grave, one.Remedy = true, "Fix the endpoint, then send the waiting events"
 		one.What = fmt.Sprintf("Webhook %d (%s) sends only retries after %s in a row", w.ID, w.Event, page.Counted(w.ConsecutiveFailures, "failure", "failures"))
-		one.Detail = waiting + " New events wait too. At intervals, the service tries some events again. It sends all when the endpoint accepts one."
+		one.Detail = waiting + later + " At intervals, the service tries some events again. It sends all when the endpoint accepts one."
 	case w.ConsecutiveFailures == 1:
 		one.What = fmt.Sprintf("Webhook %d (%s): the last request failed", w.ID, w.Event)
 	}
@@ -171,7 +177,10 @@ func webhookConcern(pc *page.Context, w store.Webhook, waiting string) concern {
 // waitingText describes how many events wait, and how long the oldest event has waited.
 func waitingText(events int64, since string) string {
 	text := page.UpTo(events, fewWaiting) + " events wait"
-	if events == 1 {
+	switch events {
+	case 0:
+		return "No event waits."
+	case 1:
 		text = "1 event waits"
 	}
 	if since == "" {

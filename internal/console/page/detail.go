@@ -101,6 +101,15 @@ func DayStart(field, text string, zone *time.Location, after int) (time.Time, er
 	return day.AddDate(0, 0, after), nil
 }
 
+// CheckDays fails when a period ends before it begins. The argument `last` is the field with its
+// last day. A zero time means that the period has no such limit.
+func CheckDays(last string, from, until time.Time) error {
+	if from.IsZero() || until.IsZero() || until.After(from) {
+		return nil
+	}
+	return passerelle.InvalidField(last, "must not be before the first day")
+}
+
 // UntilUser and UntilRetry are filter values. UntilUser selects connections that their users can
 // repair. UntilRetry selects connections that the service can repair with its next attempt.
 const (

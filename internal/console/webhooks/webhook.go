@@ -233,6 +233,9 @@ func (d *webhookData) filter(pc *page.Context, w store.Webhook) (store.WebhookDa
 	if err == nil && d.Last != "" {
 		f.Until, err = page.DayStart("last", d.Last, pc.Zone, 1)
 	}
+	if err == nil {
+		err = page.CheckDays("last", f.From, f.Until)
+	}
 	return f, err
 }
 
