@@ -34,7 +34,7 @@ var (
 	errSender   = fault(http.StatusBadRequest, "sender")
 	errMethod   = fault(http.StatusMethodNotAllowed, "method")
 	errForeign  = fault(http.StatusForbidden, "foreign")
-	errTooLong  = fault(http.StatusBadRequest, "long")
+	errCrammed  = fault(http.StatusBadRequest, "crammed")
 	errForm     = fault(http.StatusBadRequest, "form")
 	errTooLarge = fault(http.StatusRequestEntityTooLarge, "form")
 	errMany     = fault(http.StatusTooManyRequests, "many")
@@ -54,7 +54,6 @@ var (
 	errEnded     = fault(http.StatusUnauthorized, "ended")
 	errStrange   = fault(http.StatusForbidden, "strange")
 	errUnread    = fault(http.StatusBadRequest, "unread")
-	errCrammed   = fault(http.StatusBadRequest, "crammed")
 )
 
 // explained is an error page that also shows the exact cause, in the words of the API. The

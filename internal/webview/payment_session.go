@@ -62,9 +62,13 @@ func (w *Webview) enter(pc *pageContext) error {
 	if err != nil {
 		return err
 	}
+	var former session
+	if w.sealer.Read(pc.request, cookieName(s.Payment), &former) == nil {
+		s.Form = former.Form // forms in another tab of this browser stay valid
+	}
 	err = w.sealer.Set(pc.writer, pc.paymentCookie(s.Payment), s)
 	if errors.Is(err, web.ErrLongCookie) {
-		return errTooLong
+		return errCrammed
 	}
 	if err != nil {
 		return err

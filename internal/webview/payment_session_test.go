@@ -160,6 +160,46 @@ func TestManyPaymentsInOneBrowser(t *testing.T) {
 	})
 }
 
+// A payer opens the link of a payment again, in another tab. The forms of the first tab still work.
+func TestALinkOpenedAgain(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		for name, again := range map[string]func(p *payment.Payment, code string) string{
+			"the same link": func(_ *payment.Payment, code string) string { return code },
+			"a new link":    func(p *payment.Payment, _ string) string { return s.code(t, p.ID, passerelle.ScopePaymentsValidate) },
+		} {
+			p := s.create(t, nil)
+			code := s.code(t, p.ID, passerelle.ScopePaymentsValidate)
+			page := s.get(t, "/webview/en/payment?code="+code).location
+			form := s.form(t, page)
+			form.Set("csrf", s.token(t, page))
+			if got := s.get(t, "/webview/en/payment?code="+again(p, code)); got.location != page {
+				t.Fatalf("%s: answered %d to %q", name, got.status, got.location)
+			}
+			if got := s.post(t, page, "same-origin", form); got.location != page+"&step=onward" {
+				t.Errorf("%s: the form of the first tab was answered with %d to %q: %s", name, got.status, got.location, got.body)
+			}
+		}
+	})
+}
+
+// A form that the service refuses may come after the payer has approved. The page therefore makes no
+// promise about the payment.
+func TestRefusedFormsDoNotSayThatNothingIsPaid(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		_, page := s.ordered(t, "", labelled("actn(decoupled)/done"))
+		for name, got := range map[string]answer{
+			"token":  s.post(t, page, "same-origin", url.Values{"step": {"resume"}, "csrf": {"x"}}),
+			"site":   s.post(t, page, "cross-site", resume),
+			"form":   s.post(t, page, "same-origin", url.Values{"step": {"launch"}}),
+			"return": s.get(t, "/2.0/webauth/callback?state="+strings.Repeat("x", 9000)),
+		} {
+			if got.status < 400 || strings.Contains(got.body, "Nothing has been paid") {
+				t.Errorf("%s: answered %d: %s", name, got.status, got.body)
+			}
+		}
+	})
+}
+
 func TestARevokedTokenEndsTheSession(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p := s.create(t, nil)

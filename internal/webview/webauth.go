@@ -188,7 +188,7 @@ func (w *Webview) returned(pc *pageContext, state string) error {
 		return errMethod
 	}
 	if len(pc.request.URL.RawQuery) > maxReturn {
-		return errTooLong
+		return errCrammed
 	}
 	callback := pc.request.URL.Query()
 	callback.Del(stateParameter)

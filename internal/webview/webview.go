@@ -362,7 +362,7 @@ func (w *Webview) callback(pc *pageContext) error {
 		return w.returned(pc, state)
 	}
 	if len(pc.request.URL.RawQuery) > maxReturn {
-		return errTooLong
+		return errCrammed
 	}
 	p, err := w.Initiation.Return(pc.context(), pc.domain, state, pc.request.URL.Query())
 	if err != nil {

@@ -147,7 +147,7 @@ var said = regexp.MustCompile(`(?:Say|key:|Problem) *(?:\(|=)? *"([a-z_.]+[a-z])
 func TestEveryTextIsThere(t *testing.T) {
 	english := texts(t)["en.json"]
 	used := keysOfPages(t)
-	for _, name := range []string{"link", "page", "method", "foreign", "long", "form", "busy", "bug", "used", "sender", "wrong", "elsewhere", "over", "strange", "unread", "crammed"} {
+	for _, name := range []string{"link", "page", "method", "foreign", "form", "busy", "bug", "used", "sender", "wrong", "elsewhere", "over", "strange", "unread", "crammed"} {
 		used = append(used, "fault."+name+".title", "fault."+name+".text")
 	}
 	for _, step := range []string{"wait", "onward", "approve", "fields", "psu", "cancelling.onward", "cancelling.approve"} {
