@@ -183,10 +183,12 @@ func problemOf(err error) problem {
 	return problem{}
 }
 
-// noticeOf returns the key of a text for an Unavailable error, after which the person can try
-// again. It returns an empty text for other errors.
+// noticeOf returns the key of a text that says that the bank received nothing, and that the person
+// can try again. It returns an empty text for other errors. A failure of the database has no such
+// text, because the bank may have received the person's act before the failure.
 func noticeOf(err error) string {
-	if errors.Is(err, passerelle.Unavailable) {
+	var reported *passerelle.Error
+	if errors.As(err, &reported) && reported.Kind == passerelle.Unavailable {
 		return "notice.unreached"
 	}
 	return ""

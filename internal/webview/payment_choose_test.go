@@ -2,6 +2,7 @@ package webview_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"html"
 	"net/http"
@@ -114,6 +115,12 @@ func TestWhatABankNeedsIsAskedFor(t *testing.T) {
 	})
 }
 
+// ordering is a complete form for the first bank of several.
+var ordering = url.Values{
+	"bank": {"bank-0"}, "terms": {"1"}, "holder": {"Anne Martin"}, "number": {"FR76 3000 6000 0112 3456 7890 189"},
+	"field.login": {"12345"}, "field.kind": {"private"},
+}
+
 // stuck is a bank that responds to an order only when the context of the bank call ends.
 type stuck struct {
 	bank
@@ -138,10 +145,7 @@ func TestABankThatCannotBeReachedIsTriedAgainWithOnePress(t *testing.T) {
 		all = append(all, stuck{bank{c, c.Profile()}, asked})
 	}
 	page := s.open(t, s.create(t, nil).ID, nil)
-	complete := url.Values{
-		"bank": {"bank-0"}, "terms": {"1"}, "holder": {"Anne Martin"}, "number": {"FR76 3000 6000 0112 3456 7890 189"},
-		"field.login": {"12345"}, "field.kind": {"private"},
-	}
+	complete := ordering
 	s.offer(t, all...)
 	ctx, leave := context.WithCancel(t.Context())
 	var callers sync.WaitGroup
@@ -177,6 +181,37 @@ func TestABankThatCannotBeReachedIsTriedAgainWithOnePress(t *testing.T) {
 	s.offer(t, free.All()...)
 	if got := s.post(t, page, "same-origin", complete); got.location != page+"&step=onward" {
 		t.Errorf("the second press was answered with %d to %q: %s", got.status, got.location, got.body)
+	}
+}
+
+// lost is a bank whose response to an order is lost. At that time, the database becomes unavailable.
+type lost struct {
+	bank
+	cut func()
+}
+
+func (b lost) Initiate(context.Context, connector.Order) (payment.Report, error) {
+	b.cut()
+	return payment.Report{}, errors.New("no response came")
+}
+
+// unavailable makes every access to payments fail as on a database server without resources.
+var unavailable = []string{
+	`CREATE FUNCTION fail() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no resources' USING ERRCODE = '53000'; END $$`,
+	`ALTER TABLE payment RENAME TO hidden`, `CREATE VIEW payment AS SELECT * FROM hidden WHERE fail()`,
+}
+
+// The database fails after the bank may have received the order. The page does not say that nothing
+// was sent.
+func TestAnUnavailableDatabaseIsNoBankOutOfReach(t *testing.T) {
+	url := storetest.Postgres(t)
+	s := start(t, url, several(1))
+	free := s.Connectors.Initiators()[0]
+	s.offer(t, lost{bank{free, free.Profile()}, func() { storetest.Break(t, url, unavailable...) }})
+	page := s.open(t, s.create(t, nil).ID, nil)
+	got := s.post(t, page, "same-origin", ordering)
+	if got.status != http.StatusServiceUnavailable || strings.Contains(got.body, "nothing was sent") || !strings.Contains(got.body, "Nothing will be done twice") {
+		t.Errorf("answered %d: %s", got.status, got.body)
 	}
 }
 
