@@ -49,6 +49,9 @@ func (w *Webview) cancel(pc *pageContext, s *payerSession, _ url.Values) error {
 	if err == nil && w.abandoned(pc, p) {
 		return w.proceed(pc, s, nil, stepLeave)
 	}
+	if errors.Is(err, passerelle.Conflict) {
+		return w.proceed(pc, s, err, stepCancel) // another act was under way, so the page asks again
+	}
 	refused := err == nil && !p.State.Final() && p.Detail != payment.Cancelling
 	if !refused && !errors.Is(err, passerelle.Invalid) {
 		return w.proceed(pc, s, err, stepOnward)

@@ -1,13 +1,18 @@
 package webview_test
 
 import (
+	"context"
+	"errors"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
+	"passerelle"
 	"passerelle/connector"
 	"passerelle/internal/initiation"
+	"passerelle/internal/store"
 	"passerelle/payment"
 )
 
@@ -94,6 +99,67 @@ func (s *stack) cancelAtBank(t *testing.T, page string) {
 	if callback := s.get(t, back.location); callback.location != s.origin+page {
 		t.Fatalf("the callback sent the payer to %q", callback.location)
 	}
+}
+
+// late is a bank that receives an order, and whose response to the order is lost.
+type late struct{ bank }
+
+func (b late) Initiate(ctx context.Context, o connector.Order) (payment.Report, error) {
+	if _, err := b.bank.Initiate(ctx, o); err != nil {
+		return payment.Report{}, err
+	}
+	return payment.Report{}, errors.New("no response came")
+}
+
+// The payer cancels in one tab while the order from another tab has no outcome. When the bank then
+// waits for an approval, the page asks again whether to cancel. It does not open the bank's page.
+func TestACancellationDuringAnotherAct(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		able := s.Connectors.Initiators()[0]
+		s.offer(t, late{bank{able, able.Profile()}})
+		page := s.open(t, s.create(t, labelled("actn(redirect)/done")).ID, sorry)
+		s.post(t, page, "same-origin", s.form(t, page))
+		got := s.post(t, page, "same-origin", cancel)
+		if waiting := s.get(t, got.location); got.status != http.StatusSeeOther || !strings.Contains(waiting.body, "Waiting for your bank") {
+			t.Fatalf("answered %d to %q: %s", got.status, got.location, waiting.body)
+		}
+		s.advance(t, time.Hour)
+		must(t, s.settle(t))
+		if asked := s.get(t, got.location); asked.header.Get("Refresh") != "" || !strings.Contains(asked.body, "Cancel this payment?") {
+			t.Errorf("the page leads to %q: %s", asked.header.Get("Refresh"), asked.body)
+		}
+	})
+}
+
+// slow is a bank at which the payer approves a cancellation in an app.
+type slow struct{ bank }
+
+func (slow) Cancel(context.Context, connector.Order) (payment.Report, error) {
+	return payment.Report{Status: payment.Awaiting, Raw: "cancelling", Cancellation: payment.CancellationAwaiting, Action: payment.Decoupled}, nil
+}
+
+// The payer cancels long after the order. The page then asks the bank for the approval of the
+// cancellation by itself, as after an order.
+func TestAnApprovalOfALateCancellation(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		able := s.Connectors.Initiators()[0]
+		s.offer(t, slow{bank{able, able.Profile()}})
+		page := s.open(t, s.create(t, labelled("actn(redirect)/done")).ID, sorry)
+		s.post(t, page, "same-origin", s.form(t, page))
+		s.advance(t, 20*time.Minute)
+		s.post(t, page, "same-origin", cancel)
+		body := s.get(t, page).body
+		if left := secondsLeft(body); left < 14*60 || !strings.Contains(body, "Approve the cancellation in your banking app") || strings.Contains(body, "no longer checks") {
+			t.Errorf("%d seconds are left: %s", left, body)
+		}
+		must(t, s.DB.Write(t.Context(), func(tx *store.Tx) error {
+			tx.SetClock(s.domain.ID, passerelle.Clock{Offset: 20 * time.Minute}, passerelle.Clock{Offset: 36 * time.Minute})
+			return nil
+		}))
+		if body := s.get(t, page).body; !strings.Contains(body, "no longer checks with your bank") {
+			t.Errorf("the page still asks: %s", body)
+		}
+	})
 }
 
 func TestPaymentContinuesWhenCancellationIsDeclined(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"passerelle"
@@ -208,7 +209,11 @@ const (
 // approve asks the payer to approve in the bank's app.
 func (w *Webview) approve(pc *pageContext, s *payerSession) error {
 	body := w.step(pc, s, during(s.payment, "approve"))
-	waited := pc.domain.Clock.Now(w.Now()).Sub(*s.payment.Validated)
+	asked, err := w.askedToApprove(pc, s.payment)
+	if err != nil {
+		return err
+	}
+	waited := pc.domain.Clock.Now(w.Now()).Sub(asked)
 	if body.Long = waited > longWait; body.Long {
 		body.Leave = pc.awayAddress(s.payment)
 	}
@@ -222,6 +227,24 @@ func (w *Webview) approve(pc *pageContext, s *payerSession) error {
 	}
 	page.Body = body
 	return pages.Send(pc.writer, page)
+}
+
+// askedToApprove returns the time from which the payer could approve: the time of the request to
+// cancel while the bank cancels the payment, and otherwise the time of the order.
+func (w *Webview) askedToApprove(pc *pageContext, p *payment.Payment) (time.Time, error) {
+	if p.Detail != payment.Cancelling {
+		return *p.Validated, nil
+	}
+	attempts, err := w.DB.Attempts(pc.context(), pc.domain.ID, p.ID)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("list the attempts of payment %d: %w", p.ID, err)
+	}
+	for _, a := range slices.Backward(attempts) {
+		if a.Kind == store.AttemptCancellation {
+			return a.Created, nil
+		}
+	}
+	return *p.Validated, nil
 }
 
 // ask shows the bank's questions to the payer.
