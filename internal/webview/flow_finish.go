@@ -217,11 +217,11 @@ func (w *Webview) offerMore(pc *pageContext, t *flowSession) error {
 			if err != nil {
 				return err
 			}
-			made, err := w.sharedOf(pc, &flowConnection{t, c, b})
+			things, err := w.sharedOf(pc, &flowConnection{t, c, b})
 			if err != nil {
 				return err
 			}
-			body.Made = append(body.Made, made)
+			body.Made = append(body.Made, pc.words.Say("more.made", b.Name, things))
 		}
 	}
 	body.Back, body.Stop = pc.to(t, "step", stepDone), pc.words.Say("more.stop", t.client.Name)
@@ -238,9 +238,11 @@ func (w *Webview) offerMore(pc *pageContext, t *flowSession) error {
 // acknowledgement is the time for which a page shows a confirmation before it continues by itself.
 const acknowledgement = 8 * time.Second
 
-// sharedOf returns one line that says how many accounts and contracts a connection shares.
+// sharedOf returns the words for the number of accounts and contracts that a connection shares. It
+// also counts those that the client's link does not offer. It returns an empty text when the
+// connection shares nothing.
 func (w *Webview) sharedOf(pc *pageContext, s *flowConnection) (string, error) {
-	all, err := w.shareable(pc, s)
+	all, err := w.matching(pc, s, filter{})
 	if err != nil {
 		return "", err
 	}
@@ -255,7 +257,7 @@ func (w *Webview) sharedOf(pc *pageContext, s *flowConnection) (string, error) {
 			contracts++
 		}
 	}
-	return pc.words.Say("more.made", s.bank.Name, newCounted(pc.words, false).things(accounts, contracts)), nil
+	return newCounted(pc.words, false).things(accounts, contracts), nil
 }
 
 // askForCode shows a page that can send a missing code. Older programs put the code into the

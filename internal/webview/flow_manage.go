@@ -238,10 +238,15 @@ func (w *Webview) manage(pc *pageContext, s *flowConnection, b *sharingBody) err
 		}
 		b.Mend = &mend
 	case !pc.reading():
-	case step == stepSaved && b.Counted.things(b.ticked()) == "":
-		b.Done = pc.words.Say("done.nothing", s.client.Name, s.bank.Name)
 	case step == stepSaved:
-		b.Done = pc.words.Say("done.saved", s.client.Name, b.Counted.things(b.ticked()), s.bank.Name)
+		things, err := w.sharedOf(pc, s)
+		if err != nil {
+			return err
+		}
+		b.Done = pc.words.Say("done.saved", s.client.Name, things, s.bank.Name)
+		if things == "" {
+			b.Done = pc.words.Say("done.nothing", s.client.Name, s.bank.Name)
+		}
 	case step == stepRepair && s.c.State == "":
 		b.Done = pc.words.Say("done.mended", s.bank.Name)
 	}

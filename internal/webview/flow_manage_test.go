@@ -102,6 +102,25 @@ func TestManageSome(t *testing.T) {
 	})
 }
 
+// The confirmation counts everything that the application sees, not only what this link offers.
+func TestSavedCountsEverything(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		id := p.connection("anna")
+		page := p.open(p.link("manage", "connection_id", id, "connector_capabilities", "bank"))
+		accounts, _ := page.offered()
+		p.send(page, "share", "account", accounts[0], "account", accounts[1])
+		p.quiet()
+		page = p.open(p.link("manage", "connection_id", id, "connector_capabilities", "document"))
+		if accounts, _ := page.offered(); len(accounts) != 0 {
+			t.Fatalf("the link offers the accounts %v", accounts)
+		}
+		page = p.send(page, "share").shows(t, "Saved. test application sees 2 accounts of Banque Exemple.").lacks(t, "no longer sees anything")
+		if all := p.connections(p.token); len(all[0].Accounts) != 2 || len(all[0].Subscriptions) != 0 {
+			t.Errorf("shared are %+v: %s", all[0], page.body)
+		}
+	})
+}
+
 // When a connection needs an action of the person, the person can repair it. Both the list of
 // connections and a link to this connection lead to the repair.
 func TestReconnect(t *testing.T) {

@@ -53,7 +53,7 @@ type item struct {
 	Shared       bool
 }
 
-// shareable has those accounts and subscriptions of a connection that match the client's filter.
+// shareable has those accounts and subscriptions of a connection that match a filter.
 type shareable struct {
 	accounts      []bankstore.StoredAccount
 	subscriptions []bankstore.StoredSubscription
@@ -63,7 +63,12 @@ type shareable struct {
 // subscriptions.
 const mostItems = 1000
 
+// shareable returns what the client's link offers.
 func (w *Webview) shareable(pc *pageContext, s *flowConnection) (shareable, error) {
+	return w.matching(pc, s, s.Filter)
+}
+
+func (w *Webview) matching(pc *pageContext, s *flowConnection, f filter) (shareable, error) {
 	var (
 		all shareable
 		err error
@@ -78,10 +83,10 @@ func (w *Webview) shareable(pc *pageContext, s *flowConnection) (shareable, erro
 		return all, fmt.Errorf("list the subscriptions of connection %d: %w", s.c.ID, err)
 	}
 	all.accounts = slices.DeleteFunc(all.accounts, func(a bankstore.StoredAccount) bool {
-		return a.Deleted != nil || !s.Filter.account(a.BankAccount)
+		return a.Deleted != nil || !f.account(a.BankAccount)
 	})
 	all.subscriptions = slices.DeleteFunc(all.subscriptions, func(one bankstore.StoredSubscription) bool {
-		return one.Deleted != nil || !s.Filter.subscriptions()
+		return one.Deleted != nil || !f.subscriptions()
 	})
 	return all, nil
 }
