@@ -230,31 +230,36 @@ func (w *Webview) manage(pc *pageContext, s *flowConnection, b *sharingBody) err
 	if s.takesFiles() {
 		b.Files = s.address(pc, "step", stepFiles)
 	}
-	switch step := pc.step(); {
-	case bad:
+	if bad {
 		mend, err := w.stateBody(pc, s, stepRepair)
 		if err != nil {
 			return err
 		}
 		b.Mend = &mend
-	case !pc.reading():
-	case step == stepSaved:
-		things, err := w.sharedOf(pc, s)
-		if err != nil {
-			return err
-		}
-		b.Done = pc.words.Say("done.saved", s.client.Name, things, s.bank.Name)
-		if things == "" {
-			b.Done = pc.words.Say("done.nothing", s.client.Name, s.bank.Name)
-		}
-	case step == stepRepair && s.c.State == "":
-		b.Done = pc.words.Say("done.mended", s.bank.Name)
 	}
 	b.Title = s.bank.Name
 	if s.Connection == 0 {
 		b.Back = pc.to(s.flowSession)
 	}
-	return nil
+	var err error
+	b.Done, err = w.changed(pc, s)
+	return err
+}
+
+// changed returns the text that confirms the person's last change to a connection.
+func (w *Webview) changed(pc *pageContext, s *flowConnection) (string, error) {
+	switch step := pc.step(); {
+	case !pc.reading():
+	case step == stepRepair && s.c.State == "":
+		return pc.words.Say("done.mended", s.bank.Name), nil
+	case step == stepSaved:
+		things, err := w.sharedOf(pc, s)
+		if err != nil || things == "" {
+			return pc.words.Say("done.nothing", s.client.Name, s.bank.Name), err
+		}
+		return pc.words.Say("done.saved", s.client.Name, things, s.bank.Name), nil
+	}
+	return "", nil
 }
 
 // manageConnection shows the page of the current step: the question whether to delete the

@@ -121,6 +121,18 @@ func TestSavedCountsEverything(t *testing.T) {
 	})
 }
 
+// A change is also confirmed while the service cannot read the connection.
+func TestSavedOnABrokenConnection(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		id := p.connection("anna")
+		page := p.open(p.link("reconnect", "connection_id", id, "reset_credentials", "true"))
+		p.settled(p.send(page, "fill", "field.login", "anna", "field.password", "0000")).shows(t, "did not accept these sign-in details")
+		page = p.open(p.link("manage", "connection_id", id)).shows(t, "did not accept these sign-in details")
+		accounts, _ := page.offered()
+		p.send(page, "share", "account", accounts[0]).shows(t, "Saved. test application sees 1 account of Banque Exemple.", "did not accept these sign-in details")
+	})
+}
+
 // When a connection needs an action of the person, the person can repair it. Both the list of
 // connections and a link to this connection lead to the repair.
 func TestReconnect(t *testing.T) {
