@@ -148,9 +148,10 @@ func TestWrongValuesAreShownAgain(t *testing.T) {
 		}
 		const invalid = ` aria-invalid="true"`
 		for _, c := range []struct{ code, device, says, at string }{
-			{"12", "phone", "not in the right format", `id="field.code"`},
-			{"1234", "", "not in the right format", `<fieldset class="field"` + invalid},
-			{"1234", "fax", "not in the right format", `<fieldset class="field"` + invalid},
+			{"12", "phone", "not in the right format", `<p><a href="#field.code">Code on your card (1234)</a></p>`},
+			{"12", "phone", "not in the right format", invalid + ` aria-describedby="problem hint.code"`},
+			{"1234", "", "not in the right format", `<fieldset class="field" id="field.device"` + invalid},
+			{"1234", "fax", "not in the right format", `<p><a href="#field.device">`},
 			{"9999", "tablet", "did not accept", `value="tablet" checked`},
 		} {
 			got := s.post(t, page, "same-origin", form(c.code, c.device))

@@ -36,6 +36,9 @@ type listBanksBody struct {
 	Cancel string
 }
 
+// Questions is for the block "problem". A list of banks has no fields.
+func (listBanksBody) Questions() []question { return nil }
+
 // orderBody is the content of the page on which the payer orders the payment from a bank.
 type orderBody struct {
 	frame
