@@ -123,6 +123,23 @@ func (w *Webview) wayBack(pc *pageContext) (string, string) {
 	return reported.at(cmp.Or(s.RedirectURI, s.payment.ClientRedirectURI)), s.client.Name
 }
 
+// framedBy lists the origins that may show an error page in a frame. These are the origins of the
+// client that the link or the flow's cookie names. Pages about payments have no such origins.
+func (w *Webview) framedBy(pc *pageContext) []string {
+	if pc.flow == "" || pc.flow == flowPayment {
+		return nil
+	}
+	query, t := pc.request.URL.Query(), flowState{}
+	client, err := w.namedClient(pc, query)
+	if err != nil && w.sealer.Read(pc.request, flowCookieName(query.Get(handleParameter)), &t) == nil {
+		client, err = w.DB.Client(pc.context(), pc.domain.ID, t.Client)
+	}
+	if err != nil {
+		return nil
+	}
+	return access.FrameOrigins(client)
+}
+
 // stateOf returns a result that contains only the application's own state parameter.
 func stateOf(state string) result {
 	if state == "" {
@@ -151,6 +168,6 @@ func (w *Webview) fail(pc *pageContext, err error) {
 		if f.Status < http.StatusInternalServerError {
 			body.Back, body.Seller = w.wayBack(pc)
 		}
-		return web.Page{Words: pc.words, Title: body.Title, Simulated: pc.simulated(), Body: body, Sheets: sheets}
+		return web.Page{Words: pc.words, Title: body.Title, Simulated: pc.simulated(), Body: body, Sheets: sheets, Ancestors: w.framedBy(pc)}
 	})
 }

@@ -39,7 +39,7 @@ func TestBrokenLinksLeadBack(t *testing.T) {
 			if c.back == "" && strings.Contains(got.body, `class="button"`) {
 				t.Errorf("%s: leads somewhere: %s", c.name, got.body)
 			}
-			if button := `<a class="button" href="` + html.EscapeString(c.back) + `">Go back to Maison Dupont</a>`; c.back != "" && !strings.Contains(got.body, button) {
+			if button := `<a class="button" target="_top" href="` + html.EscapeString(c.back) + `">Go back to Maison Dupont</a>`; c.back != "" && !strings.Contains(got.body, button) {
 				t.Errorf("%s: lacks %s: %s", c.name, button, got.body)
 			}
 		}

@@ -73,6 +73,33 @@ func TestWhoMayShowThePages(t *testing.T) {
 	})
 }
 
+// An error page of a flow appears in the frame too. Otherwise the person would see an empty frame.
+func TestErrorsInAFrame(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		inside := p.framed("https://app.example")
+		page := inside.open(inside.link("connect"))
+		action, form := inside.form(page, "begin")
+		form.Set("csrf", "x")
+		client := "client_id=" + inside.ClientID
+		for name, c := range map[string]struct {
+			got       shown
+			ancestors string
+		}{
+			"wrong link":       {inside.open(inside.link("connect", "max_connections", "none")), "https://app.example"},
+			"used code":        {inside.open(inside.link("manage", "code", "x")), "https://app.example"},
+			"wrong form":       {inside.post(page, action, form), "https://app.example"},
+			"unknown flow":     {inside.open(inside.Origin + "/webview/en/connect?session=x"), "'none'"},
+			"link of payments": {inside.open(inside.Origin + "/webview/en/payment?code=x&" + client), "'none'"},
+			"other address":    {inside.open(inside.Origin + "/webview/en/other?" + client), "'none'"},
+		} {
+			policy, old := c.got.header.Get("Content-Security-Policy"), c.got.header.Get("X-Frame-Options")
+			if c.got.status < 400 || !strings.Contains(policy, "frame-ancestors "+c.ancestors+";") || (old == "DENY") != (c.ancestors == "'none'") {
+				t.Errorf("%s: %d with %q and %q", name, c.got.status, policy, old)
+			}
+		}
+	})
+}
+
 func mustRequest(t *testing.T, address string) *http.Request {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
