@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,6 +108,62 @@ func TestDashboardPanelsAreComplete(t *testing.T) {
 			}
 			cells[cell] = panel.Title
 		}
+	}
+}
+
+// furtherSeries lists series that dashboards use and alerts do not. Their values do not matter.
+var furtherSeries = []string{
+	`passerelle_build_info{job="passerelle", version="1"}`,
+	`passerelle_http_request_duration_seconds_bucket{method="GET", route="/2.0/payments", status="200", le="0.5"}`,
+	`passerelle_http_request_duration_seconds_count{method="GET", route="/2.0/payments", status="200"}`,
+	`passerelle_connections_in_trouble{domain="main", state="wrongpass"}`,
+	`passerelle_bank_call_duration_p95_seconds{connector="b", call="status"}`,
+	`process_resident_memory_bytes{job="passerelle"}`, `process_cpu_seconds_total{job="passerelle"}`, `go_goroutines{job="passerelle"}`,
+}
+
+// TestPanelsShowAHealthyHour: each expression of the dashboard has a value when no request has
+// failed. The series are those of the healthy hour in alerts_test.yml, without failures.
+func TestPanelsShowAHealthyHour(t *testing.T) {
+	leftout.Needs(t, "promtool")
+	type series struct {
+		Series string `yaml:"series"`
+		Values string `yaml:"values"`
+	}
+	var scenarios struct {
+		Tests []struct {
+			Name  string   `yaml:"name"`
+			Input []series `yaml:"input_series"`
+		} `yaml:"tests"`
+	}
+	readYAML(t, "observability/alerts_test.yml", &scenarios)
+	healthy := scenarios.Tests[0]
+	if healthy.Name != "a healthy hour" {
+		t.Fatalf("the first scenario is %s", healthy.Name)
+	}
+	input := slices.DeleteFunc(healthy.Input, func(one series) bool { return strings.Contains(one.Series, `status="5`) })
+	for _, one := range furtherSeries {
+		input = append(input, series{one, "0+1x60"})
+	}
+	var queries []any
+	for _, match := range regexp.MustCompile(`"expr": (".*")`).FindAllStringSubmatch(read(t, "observability/dashboard.json"), -1) {
+		var expression string
+		if err := json.Unmarshal([]byte(match[1]), &expression); err != nil {
+			t.Fatal(err)
+		}
+		queries = append(queries, map[string]any{
+			"expr": "count(" + expression + ") > bool 0", "eval_time": "1h", "exp_samples": []any{map[string]any{"labels": "{}", "value": 1}},
+		})
+	}
+	text, err := yaml.Marshal(map[string]any{"tests": []any{map[string]any{"interval": "1m", "input_series": input, "promql_expr_test": queries}}})
+	if err != nil || len(queries) < 20 {
+		t.Fatalf("found %d expressions, %v", len(queries), err)
+	}
+	file := filepath.Join(t.TempDir(), "panels_test.yml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "promtool", "test", "rules", file).CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 

@@ -37,8 +37,9 @@ func (s *Server) closeConnection(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) finish(x *exchange, r *http.Request, answer *recorder, took time.Duration) {
 	route := x.matched(r)
-	s.options.Metrics.end(route, answer.status, took)
-	x.endSpan(r.Method, route, answer.status)
+	method := known(r.Method)
+	s.options.Metrics.end(method, route, answer.status, took)
+	x.endSpan(method, route, answer.status)
 	s.options.Log.LogAttrs(r.Context(), slog.LevelInfo, "request",
 		slog.String("request_id", x.id),
 		slog.String("method", r.Method),

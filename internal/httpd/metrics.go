@@ -27,13 +27,13 @@ func NewMetrics() *Metrics {
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "passerelle_http_requests_total",
-			Help: "Responses, by matched route and status; status 0 is a connection that was cut before any response.",
-		}, []string{"route", "status"}),
+			Help: "Responses, by method, matched route and status; status 0 is a connection that was cut before any response.",
+		}, []string{"method", "route", "status"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "passerelle_http_request_duration_seconds",
-			Help:    "Time from the header of a request to the end of its response, by matched route and status.",
+			Help:    "Time from the header of a request to the end of its response, by method, matched route and status.",
 			Buckets: []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
-		}, []string{"route", "status"}),
+		}, []string{"method", "route", "status"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "passerelle_http_requests_in_flight",
 			Help: "Requests that are being handled.",
@@ -53,14 +53,14 @@ func (m *Metrics) begin() {
 	}
 }
 
-func (m *Metrics) end(route string, status int, took time.Duration) {
+func (m *Metrics) end(method, route string, status int, took time.Duration) {
 	if m == nil {
 		return
 	}
 	code := strconv.Itoa(status)
 	m.inFlight.Dec()
-	m.requests.WithLabelValues(route, code).Inc()
-	m.duration.WithLabelValues(route, code).Observe(took.Seconds())
+	m.requests.WithLabelValues(method, route, code).Inc()
+	m.duration.WithLabelValues(method, route, code).Observe(took.Seconds())
 }
 
 // Ops returns the handler of the operators' listener. It serves /metrics, /healthz and /readyz.

@@ -11,7 +11,7 @@ import (
 	"passerelle/internal/httpd"
 )
 
-func TestMetricsCountByRouteAndStatus(t *testing.T) {
+func TestMetricsCountByMethodRouteAndStatus(t *testing.T) {
 	metrics := httpd.NewMetrics()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /payments/{id}", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "x") })
@@ -19,15 +19,25 @@ func TestMetricsCountByRouteAndStatus(t *testing.T) {
 	for _, path := range []string{"/payments/1", "/payments/2", "/else", "/other"} {
 		s.get(t, path)
 	}
+	invented, err := http.NewRequestWithContext(t.Context(), "INVENTED", "http://"+s.Addr()+"/else", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(invented)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
 	s.stop(t)
 	metrics.Registry().MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ours"}, func() float64 { return 42 }))
 
 	ops := start(t, httpd.Ops(metrics, false, httpd.Health("p"), httpd.Ready()), httpd.Options{})
 	_, page := ops.get(t, "/metrics")
 	for _, want := range []string{
-		`passerelle_http_requests_total{route="GET /payments/{id}",status="200"} 2`,
-		`passerelle_http_requests_total{route="unmatched",status="404"} 2`,
-		`passerelle_http_request_duration_seconds_count{route="GET /payments/{id}",status="200"} 2`,
+		`passerelle_http_requests_total{method="GET",route="GET /payments/{id}",status="200"} 2`,
+		`passerelle_http_requests_total{method="GET",route="unmatched",status="404"} 2`,
+		`passerelle_http_requests_total{method="_OTHER",route="unmatched",status="404"} 1`,
+		`passerelle_http_request_duration_seconds_count{method="GET",route="GET /payments/{id}",status="200"} 2`,
 		"passerelle_http_requests_in_flight 0",
 		"ours 42",
 		"go_goroutines ",

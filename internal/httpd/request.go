@@ -88,9 +88,6 @@ func (x *exchange) endSpan(method, route string, status int) {
 	if !x.span.Recorded() {
 		return
 	}
-	if !methods[method] {
-		method = "_OTHER"
-	}
 	x.span.Rename(method + " " + route)
 	x.span.Text("http.request.method", method)
 	x.span.Text("http.route", route)
@@ -103,7 +100,15 @@ func (x *exchange) endSpan(method, route string, status int) {
 	x.span.End(nil)
 }
 
-// methods lists the methods that spans may name. Clients can invent other methods.
+// known returns the method of a request, as spans and metrics name it. Clients can invent methods.
+func known(method string) string {
+	if !methods[method] {
+		return "_OTHER"
+	}
+	return method
+}
+
+// methods lists the methods that spans and metrics may name.
 var methods = map[string]bool{
 	http.MethodGet: true, http.MethodHead: true, http.MethodPost: true, http.MethodPut: true, http.MethodPatch: true,
 	http.MethodDelete: true, http.MethodOptions: true,

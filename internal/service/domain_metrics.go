@@ -191,6 +191,15 @@ func (m loopMetrics) Collect(into chan<- prometheus.Metric) {
 	}
 }
 
+// limitMetrics returns the metric with the limit of concurrent requests.
+func limitMetrics(limit int64) prometheus.Collector {
+	most := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "passerelle_http_requests_limit", Help: "Limit of concurrent requests (--max-requests).",
+	})
+	most.Set(float64(limit))
+	return most
+}
+
 // buildMetrics returns the metric that identifies the running program.
 func buildMetrics(version string) prometheus.Collector {
 	build := prometheus.NewGauge(prometheus.GaugeOpts{

@@ -3,7 +3,9 @@ package service_test
 import (
 	"flag"
 	"fmt"
+	"io"
 	"math"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -108,6 +110,81 @@ func TestWhatIsWatchedIsMeasured(t *testing.T) {
 	if found < 20 {
 		t.Errorf("only %d names were found", found)
 	}
+}
+
+// TestWatchedSeriesExist checks that the selectors of alerts and dashboards find the series of a
+// service that has answered a read. It leaves out the selectors of failures.
+func TestWatchedSeriesExist(t *testing.T) {
+	s := opened(t, service.Config{Database: storetest.SQLite(t), Listen: "127.0.0.1:0", Loopback: true})
+	s.Start()
+	read(t, s)
+	families, err := service.Metrics(s).(prometheus.Gatherer).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var series []string
+	for _, family := range families {
+		if !strings.HasPrefix(family.GetName(), "passerelle_http_") {
+			continue
+		}
+		for _, one := range family.GetMetric() {
+			labels := `job="passerelle",le="0.5",`
+			for _, label := range one.GetLabel() {
+				labels += label.GetName() + `="` + label.GetValue() + `",`
+			}
+			series = append(series, family.GetName()+"{"+labels)
+		}
+	}
+	selector := regexp.MustCompile(`(passerelle_http_\w+?)(?:_bucket|_count)?\{([^}]*)\}`)
+	found := 0
+	for _, file := range []string{"alerts.yml", "dashboard.json"} {
+		text, err := os.ReadFile("../../deploy/observability/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range selector.FindAllStringSubmatch(strings.ReplaceAll(string(text), `\"`, `"`), -1) {
+			if strings.Contains(match[2], `status=~"5`) {
+				continue
+			}
+			found++
+			if !slices.ContainsFunc(series, func(one string) bool { return strings.HasPrefix(one, match[1]+"{") && selects(match[2], one) }) {
+				t.Errorf("%s: no series matches %s, got %q", file, match[0], series)
+			}
+		}
+	}
+	if found < 4 {
+		t.Errorf("only %d selectors were found", found)
+	}
+}
+
+// read gets a list from the service, and waits until the metrics count the response.
+func read(t *testing.T, s *service.Service) {
+	t.Helper()
+	for range 2 { // the first response is counted before the second request on the same connection is read
+		answer, err := http.Get("http://" + s.Addr() + "/2.0/connectors")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, answer.Body); err != nil || answer.Body.Close() != nil || answer.StatusCode != http.StatusOK {
+			t.Fatalf("got %d, %v", answer.StatusCode, err)
+		}
+	}
+}
+
+// selects reports whether a series has the labels of a selector.
+func selects(selector, series string) bool {
+	for _, matcher := range regexp.MustCompile(`(\w+)(=~|!~|!=|=)"([^"]*)"`).FindAllStringSubmatch(selector, -1) {
+		value := regexp.MustCompile(`[{,]` + matcher[1] + `="([^"]*)"`).FindStringSubmatch(series)
+		expression := matcher[3]
+		if !strings.HasSuffix(matcher[2], "~") {
+			expression = regexp.QuoteMeta(expression)
+		}
+		matches := value != nil && regexp.MustCompile("^(?:"+expression+")$").MatchString(value[1])
+		if matches == strings.HasPrefix(matcher[2], "!") {
+			return false
+		}
+	}
+	return true
 }
 
 func expressions(text string) []string {
