@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -115,6 +116,23 @@ func TestChartRefusesAShortEnd(t *testing.T) {
 		if (err != nil) != refused || refused && !strings.Contains(out, "Seconds") ||
 			!refused && !strings.Contains(out, `{name: PASSERELLE_SHUTDOWN_DELAY, value: "`+test.delay+`s"}`+"\n            - {name: PASSERELLE_SHUTDOWN_TIMEOUT, value: \""+test.timeout+`"}`) {
 			t.Errorf("%s seconds with a delay of %s: %v: %s", test.grace, test.delay, err, out)
+		}
+	}
+}
+
+// TestChartHasShortNames: Kubernetes accepts names of at most 63 characters, and Helm accepts
+// releases of at most 53.
+func TestChartHasShortNames(t *testing.T) {
+	for _, release := range []string{"bank", "passerelle", strings.Repeat("r", 53), strings.Repeat("r", 43) + "-" + strings.Repeat("r", 9), "passerelle-" + strings.Repeat("r", 42)} {
+		out, err := helm(t, "template", release, "deploy/helm", "--kube-version", kubernetes, "--values", "deploy/helm/golden/all.values.yaml")
+		names := regexp.MustCompile(`(?m)^  name: (.*)$`).FindAllStringSubmatch(out, -1)
+		if err != nil || len(names) < 8 {
+			t.Errorf("%s: %v, found %v: %s", release, err, names, out)
+		}
+		for _, name := range names {
+			if len(name[1]) > 63 || !regexp.MustCompile(`^[a-z]([a-z-]*[a-z])?$`).MatchString(name[1]) || strings.Contains(name[1], "--") {
+				t.Errorf("%s: Kubernetes refuses the name %s", release, name[1])
+			}
 		}
 	}
 }

@@ -472,6 +472,7 @@ var (
 var dotted = map[string]string{
 	"_links.next":      "a member of lists",
 	"connection.state": "a member of the body of CONNECTION_SYNCED",
+	"ingress.hosts":    "a value of the chart",
 	"req.url":          "a property of a request in Node",
 	"webview.origins":  "a key of the configuration of an application",
 	"passerelle.db":    "the database of dev",
@@ -552,7 +553,7 @@ var (
 // beside lists addresses outside of the API, and folders of a machine.
 var beside = []string{
 	"/webview", "/console", "/healthz", "/readyz", "/metrics", "/docs", "/debug/pprof", "/sandbox/receiver", "/sandbox/shop", "/sandbox/bank",
-	"/auth/webview", "/v1/webhook-listener", "/etc/passerelle", "/var/lib/passerelle", "/backups",
+	"/auth/webview", "/v1/webhook-listener", "/etc/passerelle", "/var/lib/passerelle", "/run/secrets/passerelle", "/backups",
 }
 
 // missingCalls checks calls of the API. An ellipsis at the beginning or at the end of an address

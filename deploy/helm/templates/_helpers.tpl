@@ -10,8 +10,16 @@ app.kubernetes.io/name: passerelle
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
+{{- /* A name has at most 63 characters, and "-metrics" or "-migrate" may follow. */ -}}
 {{- define "passerelle.name" -}}
-{{- if contains "passerelle" .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-passerelle{{ end }}
+{{- $name := .Release.Name }}
+{{- if not (contains "passerelle" $name) }}{{ $name = printf "%s-passerelle" (trunc 44 $name | trimSuffix "-") }}{{ end }}
+{{- trunc 55 $name | trimSuffix "-" }}
+{{- end }}
+
+{{- /* A setting as a text. Helm reads numbers as floating point, and would write 1e+06. */ -}}
+{{- define "passerelle.text" -}}
+{{- if and (kindIs "float64" .) (eq . (floor .)) }}{{ printf "%.0f" . }}{{ else }}{{ . }}{{ end }}
 {{- end }}
 
 {{- define "passerelle.image" -}}
