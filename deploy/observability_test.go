@@ -191,6 +191,15 @@ func TestUnitStartsWithoutALimit(t *testing.T) {
 	}
 }
 
+// TestUnitPermitsWhatTheServiceNeeds: the service can read how many connections may wait for it, and
+// a refused system call does not end it.
+func TestUnitPermitsWhatTheServiceNeeds(t *testing.T) {
+	unit := read(t, "package/passerelle.service")
+	if strings.Contains(unit, "\nProcSubset=pid\n") || !strings.Contains(unit, "\nSystemCallErrorNumber=EPERM\n") {
+		t.Error("the unit hides /proc/sys, or a refused system call ends the service")
+	}
+}
+
 // TestComposeFileMountsExistingFiles: the mounted files exist, the program runs without privileges
 // on a read-only root file system, and no port is reachable from other machines.
 func TestComposeFileMountsExistingFiles(t *testing.T) {
