@@ -150,8 +150,11 @@ func (m *Meter) line(s state) {
 	fmt.Fprintln(m.out, s)
 }
 
-// String returns the state in words.
+// String returns the state in words. Before the first call of Expect, no amount is known.
 func (s state) String() string {
+	if s.Unit == "" {
+		return s.Work + ": preparing"
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d", s.Work, s.Done)
 	if s.Total > 0 {
@@ -161,7 +164,7 @@ func (s state) String() string {
 	if s.Left > 0 {
 		fmt.Fprintf(&b, ", %v left", time.Duration(s.Left)*time.Second)
 	}
-	return strings.ReplaceAll(b.String(), "  ", " ")
+	return b.String()
 }
 
 // draw updates the bar. The bar appears after the first call of Expect.

@@ -40,6 +40,20 @@ func TestLines(t *testing.T) {
 	}
 }
 
+// TestWorkOfUnknownAmount checks the line of work that still waits, such as a migration while another
+// process migrates.
+func TestWorkOfUnknownAmount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		m := progress.Start(&out, false, "migrate")
+		<-time.After(11 * time.Second)
+		m.End()
+		if got := out.String(); got != "migrate: preparing\n" {
+			t.Errorf("it says %q", got)
+		}
+	})
+}
+
 func TestShortWorkIsSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
