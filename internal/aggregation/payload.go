@@ -28,8 +28,8 @@ func (r *reporter) changed(ctx context.Context, w *payloadWriter, a bankstore.St
 				return fmt.Errorf("list the changes in account %d: %w", a.ID, err)
 			}
 			for _, t := range page {
-				if t.BookedBefore && w.parts == nil {
-					w.bookedBefore = append(w.bookedBefore, int64(t.ID))
+				if t.Unstated && w.parts == nil {
+					w.unstated = append(w.unstated, int64(t.ID))
 				}
 				write(wire.NewTransaction(t.Transaction, a.Currency, r.zone()))
 				after = t.ID

@@ -26,9 +26,9 @@ type payloadWriter struct {
 	limit  int
 	buffer []byte
 	parts  *store.EventBody
-	// bookedBefore lists the transactions in the body that were movements of earlier statements.
-	// The statement made from this body omits them.
-	bookedBefore []int64
+	// unstated lists the transactions in the body that the statement made from this body omits,
+	// because they were movements of earlier statements, or a client created them.
+	unstated []int64
 	// holds lists the data in the body that the user may withdraw.
 	holds []store.Holding
 }

@@ -31,7 +31,7 @@ func (r *reporter) finish(w *payloadWriter, e store.EmittedEvent, failed error) 
 	if err != nil || e.Parts != nil {
 		return e, err
 	}
-	r.makeStatement(w.ctx, &e, e.Body, w.bookedBefore...)
+	r.makeStatement(w.ctx, &e, e.Body, w.unstated...)
 	e.Domain = r.lease.domain.ID
 	err = r.lease.db.InParts(w.ctx, &e)
 	return e, err
@@ -40,11 +40,11 @@ func (r *reporter) finish(w *payloadWriter, e store.EmittedEvent, failed error) 
 // makeStatement converts a payload to a statement when the domain's settings require it. It leaves
 // a payload unchanged when the conversion fails. The receiver recognises this by the media type,
 // and the run continues.
-func (r *reporter) makeStatement(ctx context.Context, e *store.EmittedEvent, payload []byte, bookedBefore ...int64) {
+func (r *reporter) makeStatement(ctx context.Context, e *store.EmittedEvent, payload []byte, unstated ...int64) {
 	if !r.settings.On(settings.CFONB) {
 		return
 	}
-	text, omitted, err := statement.Of(payload, bookedBefore...)
+	text, omitted, err := statement.Of(payload, unstated...)
 	if err != nil {
 		r.log.ErrorContext(ctx, "a payload does not fit into a statement and is sent as JSON", "event", e.Name, "connection", r.lease.c.ID, "error", err)
 		return

@@ -208,6 +208,33 @@ func TestMovementsComeOnce(t *testing.T) {
 	})
 }
 
+// TestMovementsAreOfTheInstitution checks that a transaction that a client created is no movement,
+// so that the old balance of a statement stays the institution's.
+func TestMovementsAreOfTheInstitution(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		must(t, settings.Set(t.Context(), h.DB, h.domain.ID, map[string]string{settings.CFONB: "1"}, h.now))
+		b := soundBooks()
+		balance := decimal.MustNew(9000, 2)
+		b.accounts[0].IBAN, b.accounts[0].Balance = "FR7630006000011234567890189", &balance
+		s.read = b.read
+		c, err := h.connect("anna", "1234")
+		must(t, err)
+		h.share(h.accounts(true)[0], true)
+		_, err = h.resume(c.ID)
+		must(t, err)
+		mine := booked("mine", 1)
+		mine.RDate = mine.Date
+		_, err = h.CreateTransactions(t.Context(), h.domain, h.accounts(false)[0], []aggregation.ManualTransaction{{Details: mine}})
+		must(t, err)
+		_, err = h.resume(c.ID)
+		must(t, err)
+		synced, bodies := h.sent(webhook.ConnectionSynced)
+		if got := movements(t, bodies[newest(synced)]); len(got) != 1 || got["12345678901"] != 0 {
+			t.Errorf("movements %v, want none", got)
+		}
+	})
+}
+
 // rich is an institution with accounts whose values do not fit the columns of a statement.
 type rich struct{ connector.DataReader }
 

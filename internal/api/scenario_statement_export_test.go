@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	amounts "github.com/govalues/decimal"
 
 	"passerelle"
@@ -104,7 +106,8 @@ func TestStatementOfAPeriod(t *testing.T) {
 		path := fmt.Sprintf("/users/me/accounts/%d/statement?format=mt940", *out.Accounts[0].ID)
 		for query, want := range map[string]string{
 			"&min_date=2026-11-03&max_date=2026-11-05": ":60F:C261102EUR110,00|:61:2611051105C5,00NMSCNONREF//|:86:999?20Tea|:62F:C261105EUR115,00",
-			"&min_date=2026-11&max_date=2026-11":       ":60F:C261031EUR100,00|:61:2611021102C10,00NMSCNONREF//|:86:999?20Rent|:61:2611051105C5,00NMSCNONREF//|:86:999?20Tea|:61:2611101110C7,00NMSCNONREF//|:86:999?20Salt|:62F:C261130EUR122,00",
+			"&min_date=2026-11&max_date=2026-11":       ":60F:C261031EUR100,00|:61:2611021102C10,00NMSCNONREF//|:86:999?20Rent|:61:2611051105C5,00NMSCNONREF//|:86:999?20Tea|:61:2611101110C7,00NMSCNONREF//|:86:999?20Salt|:62F:C261120EUR122,00",
+			"&min_date=2026-11-20&max_date=2027-12-31": ":60F:C261119EUR122,00|:62F:C261120EUR122,00",
 			"&max_date=2026-11-02":                     ":60F:C261101EUR100,00|:61:2611021102C10,00NMSCNONREF//|:86:999?20Rent|:62F:C261102EUR110,00",
 		} {
 			body := string(s.do(t, ask{method: http.MethodGet, path: path + query, token: "user"}).body)
@@ -116,6 +119,37 @@ func TestStatementOfAPeriod(t *testing.T) {
 				}
 				at += max(0, found)
 			}
+		}
+		s.elapsed.Add(int64(20 * time.Hour))
+		s.do(t, ask{method: http.MethodGet, path: path + "&min_date=2026-11-21", token: "user"}).says(t, 400, "invalidValue", "min_date: must not be after 2026-11-20, the day of the account's last update")
+		if body := string(s.do(t, ask{method: http.MethodGet, path: path, token: "user"}).body); !strings.Contains(body, ":62F:C261120EUR122,00") {
+			t.Errorf("the day after the last update: %q", body)
+		}
+	})
+}
+
+// A statement contains the transactions and balances of the institution. Transactions that a client
+// created change neither the balances nor the first day.
+func TestStatementsHaveWhatTheInstitutionBooked(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		connection := s.fileConnection(t)
+		var out fileReport
+		s.handOver(t, connection, "", camtFile("2026-10-31", "100.00", "2026-11-10", "122.00", "2026-11-02 10.00 Rent", "2026-11-05 5.00 Tea", "2026-11-10 7.00 Salt")).decode(t, &out)
+		account := fmt.Sprintf("/users/me/accounts/%d", *out.Accounts[0].ID)
+		formats := []string{"camt.053", "mt940", "cfonb120", "ofx", "csv"}
+		export := func() (all []string) {
+			for _, format := range formats {
+				for _, period := range []string{"", "&min_date=2026-11-03&max_date=2026-11-05"} {
+					all = append(all, string(s.do(t, ask{method: http.MethodGet, path: account + "/statement?format=" + format + period, token: "user"}).body))
+				}
+			}
+			return all
+		}
+		before := export()
+		s.do(t, ask{method: http.MethodPost, path: account + "/transactions", token: "user", body: `[{"wording":"Cash","date":"2026-10-01","value":-50},
+			{"wording":"Cash","date":"2026-11-04","value":3.376544},{"wording":"Cash","date":"2026-11-19","value":-1}]`}).says(t, 200, "", "")
+		if diff := cmp.Diff(before, export()); diff != "" {
+			t.Errorf("with transactions of a client (-before +after):\n%s", diff)
 		}
 	})
 }
@@ -131,7 +165,7 @@ func TestStatementsThatCannotBeExported(t *testing.T) {
 	get := func(path string) reply { return s.do(t, ask{method: http.MethodGet, path: path, token: "user"}) }
 	get(account+"/statement?format=cfonb120").says(t, 400, "invalidValue", "format: CFONB 120 has accounts in France only")
 	get(account+"/statement?format=mt940&min_date=1970-01-01").says(t, 400, "invalidValue", "format: MT940 has the years 1980 to 2079 only")
-	get(account+"/statement?format=mt940&max_date=2080-01-01").says(t, 400, "invalidValue", "format: MT940 has the years 1980 to 2079 only")
+	get(account+"/statement?format=mt940&min_date=2080-01-01").says(t, 400, "invalidValue", "min_date: must not be after 2026-11-20")
 	s.handOver(t, s.fileConnection(t), "", camtFile("2026-10-31", "100.00", "2026-11-10", "110.00", "2026-11-02 10.00 Rent")).decode(t, &out)
 	get(fmt.Sprintf("/users/me/accounts/%d/statement?format=cfonb120&min_date=1900-01-01", *out.Accounts[0].ID)).says(t, 400, "invalidValue", "format: a date is missing or outside 1960 to 2059")
 	get(account+"/statement?format=xls").says(t, 400, "invalidValue", "format: must be one of camt.053, mt940, cfonb120, ofx, csv")

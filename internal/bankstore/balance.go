@@ -26,6 +26,16 @@ const partialSums = `CAST(SUM(CASE WHEN t.value > 0 THEN t.value / 1000000000 EL
 // index contains them. If there are later transactions, one more movement, on the day after the
 // period, contains all of them.
 func (r Reader) Movements(ctx context.Context, accounts []StoredAccount, first, last passerelle.Date) ([]passerelle.Movement, error) {
+	return r.movements(ctx, "", accounts, first, last)
+}
+
+// InstitutionMovements returns the movements without the transactions that clients created.
+func (r Reader) InstitutionMovements(ctx context.Context, accounts []StoredAccount, first, last passerelle.Date) ([]passerelle.Movement, error) {
+	return r.movements(ctx, "AND NOT t.manual", accounts, first, last)
+}
+
+// movements returns the movements of the transactions that meet another SQL condition.
+func (r Reader) movements(ctx context.Context, condition string, accounts []StoredAccount, first, last passerelle.Date) ([]passerelle.Movement, error) {
 	var c database.Clauses
 	later := c.Bind(last.AddDays(1).String())
 	ids := make([]string, len(accounts))
@@ -34,8 +44,8 @@ func (r Reader) Movements(ctx context.Context, accounts []StoredAccount, first, 
 	}
 	var all []passerelle.Movement
 	err := r.rows.Each(ctx, fmt.Sprintf(`SELECT CASE WHEN t.date > %[1]s THEN %[1]s ELSE t.date END, t.value_scale, %s FROM bank_account a CROSS JOIN bank_transaction t
-		WHERE a.id IN (%s) AND t.account_id = a.id AND t.epoch = a.epoch AND t.date >= %s AND t.deleted IS NULL AND NOT t.coming GROUP BY 1, 2 ORDER BY 1`,
-		later, partialSums, strings.Join(ids, ", "), c.Bind(first.String())), c.Args, func(row database.Row) (bool, error) {
+		WHERE a.id IN (%s) AND t.account_id = a.id AND t.epoch = a.epoch AND t.date >= %s AND t.deleted IS NULL AND NOT t.coming %s GROUP BY 1, 2 ORDER BY 1`,
+		later, partialSums, strings.Join(ids, ", "), c.Bind(first.String()), condition), c.Args, func(row database.Row) (bool, error) {
 		m, err := scanMovement(row)
 		if n := len(all); err == nil && n > 0 && all[n-1].Day == m.Day {
 			all[n-1].In, all[n-1].Out = passerelle.SumAmounts(all[n-1].In, m.In), passerelle.SumAmounts(all[n-1].Out, m.Out)

@@ -31,6 +31,8 @@ type TransactionFilter struct {
 	ByDate bool
 	// From and Until are the first and the last selected day. A zero date means no limit.
 	From, Until passerelle.Date
+	// Institution leaves out the transactions that clients created.
+	Institution bool
 	// Since selects transactions that changed after this instant.
 	Since *time.Time
 	// Income selects incoming transactions if true, and outgoing transactions if false.
@@ -100,7 +102,7 @@ func (f TransactionFilter) DayOf(t passerelle.Transaction) passerelle.Date {
 // Plain reports whether the filter selects all transactions of its accounts. TransactionSpan then
 // contains their number.
 func (f TransactionFilter) Plain() bool {
-	return f.IDs == nil && f.From.IsZero() && f.Until.IsZero() && f.Since == nil && f.Income == nil && f.Wording == "" && f.Search == "" &&
+	return f.IDs == nil && f.From.IsZero() && f.Until.IsZero() && !f.Institution && f.Since == nil && f.Income == nil && f.Wording == "" && f.Search == "" &&
 		f.Least == nil && f.Most == nil && f.Values == nil
 }
 
@@ -170,6 +172,9 @@ func (f TransactionFilter) where(c *database.Clauses) {
 	}
 	if !f.Deleted {
 		c.And("t.deleted IS NULL")
+	}
+	if f.Institution {
+		c.And("NOT t.manual")
 	}
 	f.bounds(c)
 	f.words(c)
@@ -356,11 +361,11 @@ func (s *TransactionSpan) add(row database.Row) error {
 	return err
 }
 
-// ChangedTransaction is a transaction that has changed. BookedBefore means that an earlier complete
-// read already found it booked.
+// ChangedTransaction is a transaction that has changed. Unstated means that a statement of the
+// changes omits it: an earlier complete read already found it booked, or a client created it.
 type ChangedTransaction struct {
 	passerelle.Transaction
-	BookedBefore bool
+	Unstated bool
 }
 
 func scanChanged(row database.Row) (ChangedTransaction, error) {
@@ -368,7 +373,7 @@ func scanChanged(row database.Row) (ChangedTransaction, error) {
 		c   ChangedTransaction
 		err error
 	)
-	c.Transaction, err = scanTransaction(after{row, []any{&c.BookedBefore}})
+	c.Transaction, err = scanTransaction(after{row, []any{&c.Unstated}})
 	return c, err
 }
 
@@ -376,7 +381,7 @@ func scanChanged(row database.Row) (ChangedTransaction, error) {
 // last complete read that a sync has reported. The list has at most limit transactions. Their ids
 // are greater than the argument after.
 func (r Reader) ChangedTransactions(ctx context.Context, a StoredAccount, after passerelle.TransactionID, limit int) ([]ChangedTransaction, error) {
-	return database.Collect(ctx, r.rows, scanChanged, `SELECT COALESCE(t.booked < t.changed, FALSE), `+transactionColumns+` FROM bank_transaction t
+	return database.Collect(ctx, r.rows, scanChanged, `SELECT t.manual OR COALESCE(t.booked < t.changed, FALSE), `+transactionColumns+` FROM bank_transaction t
 		WHERE t.account_id = $1 AND t.epoch = $2 AND t.changed = $3 AND t.id > $4 ORDER BY t.id LIMIT $5`,
 		int64(a.ID), a.Epoch, a.NextReading(), int64(after), limit)
 }

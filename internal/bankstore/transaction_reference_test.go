@@ -36,6 +36,7 @@ type heldTransaction struct {
 	*heldAccount
 	epoch     int64
 	documents int64
+	manual    bool
 }
 
 type accountSet struct {
@@ -130,11 +131,11 @@ func (h *accountSet) fill(a *heldAccount, rows int) {
 			Key: fmt.Sprintf("%d-%d", a.Epoch, i), Date: day(n % 3), RDate: day(n % 4), Type: "card", Wording: wordings[n%len(wordings)], Value: decimal.MustParse(values[n*2%len(values)]),
 		}
 		one := passerelle.Transaction{TransactionDetails: d, ApplicationDate: d.RDate, Active: true, Scraped: now, LastUpdate: now.Add(time.Duration(n%3) * time.Hour)}
-		made = append(made, &heldTransaction{Transaction: one, heldAccount: a, epoch: a.Epoch})
+		made = append(made, &heldTransaction{Transaction: one, heldAccount: a, epoch: a.Epoch, manual: n%5 == 0})
 	}
 	h.write(func(tx *store.Tx) error {
 		for _, one := range made {
-			if err := bankstore.In(tx).CreateTransactions(a.domain, a.StoredAccount, 1, bankstore.NewTransaction{Transaction: &one.Transaction}); err != nil {
+			if err := bankstore.In(tx).CreateTransactions(a.domain, a.StoredAccount, 1, bankstore.NewTransaction{Transaction: &one.Transaction, Manual: one.manual}); err != nil {
 				return err
 			}
 		}
@@ -204,7 +205,7 @@ func (one *heldTransaction) meets(f bankstore.TransactionFilter) bool {
 	date, sign := f.DayOf(one.Transaction), one.Value.Sign()
 	return one.inAccounts(f) && (f.IDs == nil || slices.Contains(f.IDs, one.Transaction.ID)) && (f.Deleted || one.Transaction.Deleted == nil) &&
 		(f.From.IsZero() || date.Compare(f.From) >= 0) && (f.Until.IsZero() || date.Compare(f.Until) <= 0) &&
-		(f.Since == nil || one.LastUpdate.After(*f.Since)) && (f.Income == nil || *f.Income && sign > 0 || !*f.Income && sign < 0) &&
+		(!f.Institution || !one.manual) && (f.Since == nil || one.LastUpdate.After(*f.Since)) && (f.Income == nil || *f.Income && sign > 0 || !*f.Income && sign < 0) &&
 		strings.Contains(one.label(), database.Fold(f.Wording)) && (f.Search == "" || one.found(f.Search)) &&
 		(f.Least == nil || one.Value.Cmp(*f.Least) >= 0) && (f.Most == nil || one.Value.Cmp(*f.Most) <= 0) &&
 		(len(f.Values) == 0 || slices.ContainsFunc(f.Values, func(v decimal.Decimal) bool { return one.Value.Cmp(v) == 0 }))
@@ -218,7 +219,7 @@ func (one *heldTransaction) found(text string) bool {
 }
 
 func (h *accountSet) drawFilter(t *rapid.T) bankstore.TransactionFilter {
-	f := bankstore.TransactionFilter{Domain: h.domain, User: saver, ByDate: rapid.Bool().Draw(t, "by date"), All: rapid.Bool().Draw(t, "all"), Deleted: rapid.Bool().Draw(t, "deleted")}
+	f := bankstore.TransactionFilter{Domain: h.domain, User: saver, ByDate: rapid.Bool().Draw(t, "by date"), All: rapid.Bool().Draw(t, "all"), Deleted: rapid.Bool().Draw(t, "deleted"), Institution: rapid.Bool().Draw(t, "institution")}
 	lists.Maybe(t, "domain", &f.Domain, h.other)
 	lists.Maybe(t, "user", &f.User, spender, spender, spender, 9, 10)
 	lists.Maybe(t, "from", &f.From, day(0), day(1), day(2), day(3), day(4))

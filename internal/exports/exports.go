@@ -1,11 +1,12 @@
 // Package exports makes account statements, which package statementfile writes.
 //
-// The package chooses the transactions of a statement. It also owns the balances before and after
-// these transactions, and the names of the formats. It owns neither the formats nor the decision
-// who may see an account.
+// The package chooses the transactions of a statement: those that the institution booked, but not
+// those that clients created. It also owns the period and its balances, and the names of the
+// formats. It owns neither the formats nor the decision who may see an account.
 //
 // The package fails with a *passerelle.Error when there are too many transactions or no balance, or
-// when the format cannot represent the account, the days or the balances.
+// when the period is impossible, or when the format cannot represent the account, the days or the
+// balances.
 // When the transactions change during the writing, the last entry is an error. The package only
 // reads.
 package exports
@@ -39,11 +40,13 @@ const (
 )
 
 // Wish describes a requested statement: its format, and its first and last day. Without a first
-// day, the statement begins with the first transaction.
+// day, the statement begins with the first transaction. The statement ends on the day of the
+// account's last update if this day is before the last day, or if there is no last day: the balance
+// of a later day is not known.
 type Wish struct {
 	Format      string
 	First, Last passerelle.Date
-	// Now is the time at which the file is made.
+	// Now is the time at which the file is made. Its location determines the day of the update.
 	Now time.Time
 }
 
@@ -70,12 +73,12 @@ func Of(ctx context.Context, db bankstore.Reader, domain passerelle.DomainID, ac
 		return StatementExport{}, passerelle.InvalidField("format", "must be one of %s", strings.Join(slices.Sorted(maps.Keys(formats)), ", "))
 	}
 	e := export{db: db, account: account, filter: bankstore.TransactionFilter{
-		Domain: domain, User: account.User, Account: account.ID, Epoch: account.Epoch, ByDate: true, From: wish.First, Until: wish.Last,
+		Domain: domain, User: account.User, Account: account.ID, Epoch: account.Epoch, ByDate: true, Institution: true, From: wish.First, Until: wish.Last,
 	}}
 	if account.Disabled != nil || account.Deleted != nil {
 		return StatementExport{}, passerelle.Conflicting("account %d is not enabled, so its transactions are not stored; enable it first", account.ID)
 	}
-	if err := e.bound(ctx); err != nil {
+	if err := e.bound(ctx, wish.Now.Location()); err != nil {
 		return StatementExport{}, err
 	}
 	written, err := e.statement(ctx)
@@ -108,19 +111,22 @@ type export struct {
 	filter  bankstore.TransactionFilter
 }
 
-// bound sets the first day of the period if it is missing. It fails when the period ends before it
-// begins, or contains too many transactions.
-func (e *export) bound(ctx context.Context) error {
+// bound sets the last day of the period, and the first day if it is missing. It fails when the
+// period ends before it begins, or contains too many transactions.
+func (e *export) bound(ctx context.Context, zone *time.Location) error {
 	f := &e.filter
-	if f.From.IsZero() {
-		span, err := e.db.TransactionSpan(ctx, *f)
-		if err != nil {
-			return fmt.Errorf("find the first transaction of account %d: %w", e.account.ID, err)
-		}
-		f.From = cmp.Or(span.First, f.Until)
+	if e.account.LastUpdate == nil {
+		return e.unknown()
 	}
-	if f.From.Compare(f.Until) > 0 {
-		return passerelle.InvalidField("max_date", "must not be before min_date or the first transaction, %s", f.From)
+	updated := passerelle.DateOf(*e.account.LastUpdate, zone)
+	if f.From.Compare(updated) > 0 {
+		return passerelle.InvalidField("min_date", "must not be after %s, the day of the account's last update", updated)
+	}
+	if f.Until.IsZero() || f.Until.Compare(updated) > 0 {
+		f.Until = updated
+	}
+	if err := e.begin(ctx); err != nil {
+		return err
 	}
 	n, err := e.db.CountTransactions(ctx, *f)
 	if err != nil {
@@ -132,6 +138,32 @@ func (e *export) bound(ctx context.Context) error {
 	return nil
 }
 
+// begin sets the first day of the period if it is missing.
+func (e *export) begin(ctx context.Context) error {
+	f := &e.filter
+	if f.From.IsZero() {
+		earlier := *f
+		earlier.Until = passerelle.Date{}
+		oldest, err := e.db.Transactions(ctx, earlier, store.Window{Limit: 1, Descending: true})
+		if err != nil {
+			return fmt.Errorf("find the first transaction of account %d: %w", e.account.ID, err)
+		}
+		f.From = f.Until
+		if len(oldest) > 0 {
+			f.From = f.DayOf(oldest[0])
+		}
+	}
+	if f.From.Compare(f.Until) > 0 {
+		return passerelle.InvalidField("max_date", "must not be before min_date or the first transaction, %s", f.From)
+	}
+	return nil
+}
+
+// unknown returns the error for an account whose balance or currency is not known.
+func (e *export) unknown() error {
+	return passerelle.Conflicting("a statement needs the balance and currency of account %d, which the institution did not give", e.account.ID)
+}
+
 // statement returns the statement with the balances of the period. The closing balance is the
 // current balance without the bookings after the period.
 func (e *export) statement(ctx context.Context) (statementfile.Written, error) {
@@ -141,9 +173,9 @@ func (e *export) statement(ctx context.Context) (statementfile.Written, error) {
 		Account: statementfile.StatementAccount{IBAN: a.IBAN, Number: cmp.Or(a.Number, strconv.FormatInt(int64(a.ID), 10)), Bank: a.BIC, Name: cmp.Or(a.CustomName, a.Name), Currency: a.Currency, Type: a.Type},
 	}}
 	if a.Balance == nil || !a.Currency.Known() {
-		return w, passerelle.Conflicting("a statement needs the balance and currency of account %d, which the institution did not give", a.ID)
+		return w, e.unknown()
 	}
-	movements, err := e.db.Movements(ctx, []bankstore.StoredAccount{a}, f.From, f.Until)
+	movements, err := e.db.InstitutionMovements(ctx, []bankstore.StoredAccount{a}, f.From, f.Until)
 	if err != nil {
 		return w, fmt.Errorf("sum the transactions of account %d: %w", a.ID, err)
 	}

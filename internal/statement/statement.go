@@ -66,13 +66,13 @@ type transaction struct {
 }
 
 // Of returns one statement for each account of a payload, in order. The statement of a newly found
-// account has no movements. bookedBefore lists the ids of transactions that are movements of
-// earlier statements. The new statements omit these transactions, although the payload contains
-// their new details. The second result is the number of omitted accounts: deleted accounts,
+// account has no movements. unstated lists the ids of transactions that the statements omit, although
+// the payload contains them: those that are movements of earlier statements, and those that the
+// institution did not book. The second result is the number of omitted accounts: deleted accounts,
 // disabled accounts except a newly found one, and accounts without a French IBAN. Accounts whose
 // balance, currency or update is not in the payload are also omitted. All amounts of a statement
 // have as many decimals as its currency, or more if an amount needs more.
-func Of(body []byte, bookedBefore ...int64) ([]byte, int, error) {
+func Of(body []byte, unstated ...int64) ([]byte, int, error) {
 	var (
 		text    []byte
 		omitted int
@@ -83,7 +83,7 @@ func Of(body []byte, bookedBefore ...int64) ([]byte, int, error) {
 	}
 	text = []byte{}
 	earlier := map[int64]bool{}
-	for _, id := range bookedBefore {
+	for _, id := range unstated {
 		earlier[id] = true
 	}
 	for i := range accounts {

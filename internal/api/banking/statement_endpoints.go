@@ -15,7 +15,7 @@ func (s *Service) statementRoutes() []httpapi.Route {
 	return []httpapi.Route{{
 		Method: http.MethodGet, Pattern: "/users/{userId}" + place, Aliases: []string{place}, Needs: ofUser, Endpoint: httpapi.Handle(s.exportStatement), Errors: []string{"conflict"},
 		Summary: "Get a statement of an account",
-		Doc:     "Returns a file with the booked transactions of a period by booking date, oldest first, at most 100,000, and the balances before and after. Without dates, the period begins with the first transaction and ends today. References are transaction ids. CFONB 120 is available only for accounts with a French IBAN.",
+		Doc:     "Returns a file with the transactions that the institution booked in a period, oldest first, at most 100,000, and the balances before and after. Without dates, the period begins with the first transaction. It ends at the latest on the day of the account's last update. References are transaction ids. CFONB 120 is available only for accounts with a French IBAN.",
 	}}
 }
 
@@ -30,8 +30,8 @@ func (s *Service) exportStatement(ctx context.Context, c *httpapi.Caller, in exp
 	if err != nil {
 		return httpapi.Stream{}, err
 	}
-	now := c.Domain.Clock.Now(s.Now())
-	last, first := passerelle.DateOf(now, c.Location), passerelle.Date{}
+	now := c.Domain.Clock.Now(s.Now()).In(c.Location)
+	var last, first passerelle.Date
 	if !in.Until().IsZero() {
 		last = passerelle.DateOf(in.Until(), c.Location).AddDays(-1)
 	}
