@@ -141,7 +141,11 @@ func get(t *testing.T, s blob.Store, id passerelle.FileID) []byte {
 
 func TestStoredFileIsReadBack(t *testing.T) {
 	each(t, func(t *testing.T, p place) {
-		for id, n := range map[passerelle.FileID]int{1: 0, 2: 1, 258: 4096, 9_007_199_254_740_991: 9<<20 + 17} {
+		smallest := 0
+		if _, is := p.Store.(blob.Sealed); is {
+			smallest = 1 // TestSealedFiles checks that empty content is refused
+		}
+		for id, n := range map[passerelle.FileID]int{1: smallest, 2: 1, 258: 4096, 9_007_199_254_740_991: 9<<20 + 17} {
 			put(t, p, id, content(n))
 			if !bytes.Equal(get(t, p, id), content(n)) {
 				t.Errorf("file %d of %d bytes came back differently", id, n)
@@ -392,7 +396,7 @@ func TestSealedFiles(t *testing.T) {
 	}
 	for name, spoiled := range map[string][]byte{
 		"altered": append(append([]byte{}, raw[:1000]...), append([]byte{raw[1000] ^ 1}, raw[1001:]...)...), "cut off": raw[:len(raw)-70_000], "another's": raw,
-		"cut after a piece": raw[:64<<10+32], "cut after two pieces": raw[:2*(64<<10+32)],
+		"cut after a piece": raw[:64<<10+32], "cut to nothing": nil, "cut after two pieces": raw[:2*(64<<10+32)],
 	} {
 		id := passerelle.FileID(7)
 		if name == "another's" {
@@ -409,6 +413,9 @@ func TestSealedFiles(t *testing.T) {
 		if err == nil {
 			t.Errorf("what was %s is read", name)
 		}
+	}
+	if _, err := s.Put(t.Context(), 9, strings.NewReader("")); err == nil {
+		t.Error("empty content, which looks like a file that was cut, is stored")
 	}
 	put(t, clear, 13, text)
 	if _, err := s.Put(t.Context(), 13, strings.NewReader("new")); err == nil || !bytes.Equal(readAll(t, s, 13), text) {

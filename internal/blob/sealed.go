@@ -15,7 +15,8 @@ import (
 // therefore reveals nothing of a file except its size. Sealed reads a file that has no key as
 // unencrypted. It never stores a file without a key. The format is DARE 2.0: pieces of 64 KiB, each
 // encrypted and authenticated together with its position. Readers can read any part without the
-// other parts. Reading fails when someone has altered, cut or exchanged a file.
+// other parts. Reading fails when someone has altered, cut or exchanged a file. A sealed file is never
+// empty, because the format has no piece for empty content.
 type Sealed struct {
 	Store
 	// Key returns the key of a file for reading. A key has 32 bytes. Key returns nil for an old
@@ -28,7 +29,7 @@ func configWith(key []byte) sio.Config {
 }
 
 // Put encrypts and stores the content. It returns the size of the unencrypted content. It stores
-// nothing without a key.
+// nothing without a key, and no empty content.
 func (s Sealed) Put(ctx context.Context, id passerelle.FileID, content io.Reader) (int64, error) {
 	key, err := s.SealingKey(ctx, id)
 	if err != nil {
@@ -45,7 +46,7 @@ func (s Sealed) Put(ctx context.Context, id passerelle.FileID, content io.Reader
 	return counted.n, nil
 }
 
-// counting counts the bytes that are read.
+// counting counts the bytes that are read. It fails when there are none.
 type counting struct {
 	r io.Reader
 	n int64
@@ -53,7 +54,9 @@ type counting struct {
 
 func (c *counting) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
-	c.n += int64(n)
+	if c.n += int64(n); c.n == 0 && errors.Is(err, io.EOF) {
+		err = errEmpty
+	}
 	return n, err
 }
 
@@ -104,13 +107,16 @@ func open(stored io.ReadSeekCloser, config sio.Config) (io.ReadSeekCloser, error
 	return opened{io.NewSectionReader(plain, 0, int64(size)), stored}, nil
 }
 
-var errEnd = errors.New("the file cannot be read to its end")
+var (
+	errEmpty = errors.New("the file is empty")
+	errEnd   = errors.New("the file cannot be read to its end")
+)
 
 // checkEnd fails when a file lacks its last piece. The last piece is marked as such, and a read
 // beyond a different piece fails. Other reads do not notice that the pieces after it are missing.
 func checkEnd(plain io.ReaderAt, size int64) error {
 	if size == 0 {
-		return nil
+		return errEmpty
 	}
 	n, err := plain.ReadAt(make([]byte, 2), size-1)
 	if n != 1 || !errors.Is(err, io.EOF) {
