@@ -54,19 +54,43 @@ func lineFault(s string, max int) string {
 	if fault := textFault(s, max); fault != "" {
 		return fault
 	}
-	if strings.ContainsFunc(s, misleading) {
+	if strings.ContainsFunc(s, Misleading) {
 		return "must be one line without control characters and invisible ones"
 	}
 	return ""
 }
 
-// misleading reports control characters, line and paragraph separators, and format characters,
+// Misleading reports control characters, line and paragraph separators, and format characters,
 // which are invisible or change the direction of a text. It accepts joiners, because some scripts
 // need them.
-func misleading(r rune) bool {
+func Misleading(r rune) bool {
 	const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' ||
 		unicode.Is(unicode.Cf, r) && r != zeroWidthNonJoiner && r != zeroWidthJoiner
+}
+
+// InertCell returns a text for a cell of a CSV file. When a spreadsheet would interpret the text as a
+// formula, it begins with an apostrophe. ActiveCell returns the original text.
+func InertCell(text string) string {
+	if formula(text) {
+		return "'" + text
+	}
+	return text
+}
+
+// ActiveCell returns the text of a cell that InertCell has written.
+func ActiveCell(cell string) string {
+	if text, inert := strings.CutPrefix(cell, "'"); inert && formula(text) {
+		return text
+	}
+	return cell
+}
+
+// formula reports texts that spreadsheets interpret as formulas. It also reports such texts after
+// apostrophes, so that ActiveCell removes only the apostrophe that InertCell added.
+func formula(text string) bool {
+	text = strings.TrimLeft(text, "'")
+	return text != "" && strings.IndexByte("=+-@\t\r", text[0]) >= 0
 }
 
 func blank(s string) bool { return strings.TrimSpace(s) == "" }

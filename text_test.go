@@ -50,6 +50,22 @@ func TestCheckLine(t *testing.T) {
 	}
 }
 
+// A spreadsheet reads no cell as a formula, and ActiveCell returns the text that InertCell got.
+func TestCellsAreNoFormulas(t *testing.T) {
+	for text, want := range map[string]string{
+		"=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@SUM(A1)": "'@SUM(A1)", "\t=1": "'\t=1", "\r=1": "'\r=1", "'=1": "''=1", "''-": "'''-",
+		"": "", "Rent = 5": "Rent = 5", "é=": "é=", "12.50": "12.50", " =1": " =1", "'": "'", "'Tea'": "'Tea'",
+	} {
+		got := passerelle.InertCell(text)
+		if got != want {
+			t.Errorf("%q is written as %q, want %q", text, got, want)
+		}
+		if back := passerelle.ActiveCell(got); back != text {
+			t.Errorf("%q is read as %q", text, back)
+		}
+	}
+}
+
 func TestExcerpt(t *testing.T) {
 	for text, want := range map[string]string{"": "", "éàü": "éàü", "éàüö": "éà…"} {
 		if got := passerelle.Excerpt(text, 3); got != want {

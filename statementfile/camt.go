@@ -123,8 +123,8 @@ type camt struct {
 
 // camtBalance is a balance that is being read.
 type camtBalance struct {
-	kind            string
-	debit, directed bool
+	kind                       string
+	debit, directed, hasAmount bool
 	StatementBalance
 }
 
@@ -358,11 +358,13 @@ func (c *camt) endBalance() error {
 	default:
 		return nil
 	}
-	if !b.directed {
+	switch {
+	case !b.hasAmount:
+		return c.fail("Bal/Amt", errRequired)
+	case !b.directed:
 		return c.fail("Bal/CdtDbtInd", errDirection)
-	}
-	if b.Date.IsZero() {
-		return c.fail("Bal/Dt", errDate)
+	case b.Date.IsZero():
+		return c.fail("Bal/Dt", errRequired)
 	}
 	return nil
 }

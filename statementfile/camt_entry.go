@@ -43,13 +43,13 @@ const (
 func (e *camtEntry) entry(own *StatementAccount, day passerelle.Date) (*StatementEntry, string, error) {
 	e.Booked = cmp.Or(e.Booked, e.Value, day)
 	if !e.hasAmount {
-		return nil, "Ntry/Amt", errAmount
+		return nil, "Ntry/Amt", errRequired
 	}
 	if !e.directed {
 		return nil, "Ntry/CdtDbtInd", errDirection
 	}
 	if e.Booked.IsZero() {
-		return nil, "Ntry/BookgDt", errDate
+		return nil, "Ntry/BookgDt", errRequired
 	}
 	other := e.counterparty[e.other(own)]
 	if e.debit {
@@ -204,6 +204,9 @@ func into[T any](to *T, read func(string) (T, error), text string) error {
 }
 
 func direction(text string, isDebit, directed *bool) error {
+	if *directed {
+		return errRepeated
+	}
 	if text != debit && text != "CRDT" {
 		return errDirection
 	}
@@ -226,7 +229,13 @@ func (c *camt) markReturned(string) error {
 	return nil
 }
 
+// entryStatuses lists the codes of ISO 20022 for the status of an entry.
+var entryStatuses = []string{"BOOK", "PDNG", "INFO", "FUTR"}
+
 func (c *camt) status(text string) error {
+	if !slices.Contains(entryStatuses, text) {
+		return errStatus
+	}
 	c.entry.booked = text == "BOOK"
 	return nil
 }
@@ -241,11 +250,18 @@ func (c *camt) balanceAmount(text string) error {
 	if err := c.setCurrency(c.currency); err != nil {
 		return err
 	}
+	if c.balance.hasAmount {
+		return errRepeated
+	}
+	c.balance.hasAmount = true
 	return into(&c.balance.Amount, unsignedAmount, text)
 }
 
 // entryAmount stores an amount. The currency is checked later, and only if the entry is booked.
 func (c *camt) entryAmount(text string) error {
+	if c.entry.hasAmount {
+		return errRepeated
+	}
 	c.entry.hasAmount, c.entry.currency = true, c.currency
 	return into(&c.entry.Amount, unsignedAmount, text)
 }

@@ -3,6 +3,7 @@ package statementfile
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -172,8 +173,8 @@ func (c *csvFile) booked(row []string) (bool, error) {
 
 func (c *csvFile) entry(row []string) (*StatementEntry, error) {
 	e := &StatementEntry{
-		Line: c.line, Reference: reference(c.cell(row, referenceColumn)), EndToEnd: reference(c.cell(row, endToEndColumn)),
-		Wording: tidy(c.cell(row, wordingColumn)), Name: tidy(c.cell(row, nameColumn)), Number: number(c.cell(row, numberColumn)),
+		Line: c.line, Reference: reference(c.text(row, referenceColumn)), EndToEnd: reference(c.text(row, endToEndColumn)),
+		Wording: tidy(c.text(row, wordingColumn)), Name: tidy(c.text(row, nameColumn)), Number: number(c.text(row, numberColumn)),
 	}
 	e.Wording = cmp.Or(e.Wording, e.Name, e.EndToEnd)
 	if t := passerelle.TransactionType(c.cell(row, typeColumn)); t.Known() {
@@ -193,7 +194,11 @@ func (c *csvFile) entry(row []string) (*StatementEntry, error) {
 }
 
 func (c *csvFile) day(row []string, meaning string) (passerelle.Date, error) {
-	d, err := c.dates.read(c.cell(row, meaning))
+	text := c.cell(row, meaning)
+	if text == "" {
+		return passerelle.Date{}, c.absent(row, meaning)
+	}
+	d, err := c.dates.read(text)
 	if err != nil {
 		return d, c.fail(meaning, errors.New("must be a valid date "+c.dates.shown+"; for another form, send a mapping with date_format"))
 	}
@@ -220,7 +225,7 @@ func (c *csvFile) signed(row []string) (decimal.Decimal, error) {
 	}
 	debit, credit := c.cell(row, debitColumn), c.cell(row, creditColumn)
 	if debit == "" && credit == "" {
-		return decimal.Decimal{}, c.fail(amountColumn, errAmount)
+		return decimal.Decimal{}, c.absent(row, debitColumn)
 	}
 	in, out := decimal.Zero, decimal.Zero
 	var err error
@@ -241,11 +246,27 @@ func (c *csvFile) signed(row []string) (decimal.Decimal, error) {
 }
 
 func (c *csvFile) number(row []string, meaning string) (decimal.Decimal, error) {
-	d, err := c.amounts.read(c.cell(row, meaning))
+	text := c.cell(row, meaning)
+	if text == "" {
+		return decimal.Decimal{}, c.absent(row, meaning)
+	}
+	d, err := c.amounts.read(text)
 	if err != nil {
 		return d, c.fail(meaning, err)
 	}
 	return d, nil
+}
+
+// absent returns the error for an empty or missing cell.
+func (c *csvFile) absent(row []string, meaning string) error {
+	last := slices.Max(c.columns[meaning])
+	switch {
+	case len(row) > last:
+		return c.fail(meaning, errRequired)
+	case c.rows.unclosed:
+		return c.fail(meaning, errors.New("is missing, because a quote in the line is not closed"))
+	}
+	return c.fail(meaning, fmt.Errorf("must be in column %d, but the line has only %d columns", last+1, len(row)))
 }
 
 var (
@@ -272,7 +293,7 @@ func (c *csvFile) withSign(row []string, d decimal.Decimal) (decimal.Decimal, er
 // statement returns the statement for the account in a row or in the mapping.
 func (c *csvFile) statement(row []string) (*csvStatement, error) {
 	a := StatementAccount{Name: tidy(c.Account.Name), Currency: c.Account.Currency}
-	for _, text := range []string{c.Account.Number, c.Account.IBAN, c.cell(row, accountColumn)} {
+	for _, text := range []string{c.Account.Number, c.Account.IBAN, c.text(row, accountColumn)} {
 		if strings.Contains(text, `"`) {
 			return nil, c.fail(accountColumn, errors.New("must be an IBAN or a number"))
 		}

@@ -237,7 +237,8 @@ func (l *csvLayout) meaning(name string) string {
 	return ""
 }
 
-// findForms detects the forms of days and amounts.
+// findForms detects the forms of days and amounts. The form of days is the one that most rows have, so
+// that the error about a wrong day names the right line and form.
 func (l *csvLayout) findForms(m *Mapping, rows [][]string) error {
 	if m.Decimal != "" {
 		l.amounts.mark = m.Decimal[0]
@@ -253,10 +254,10 @@ func (l *csvLayout) findForms(m *Mapping, rows [][]string) error {
 		l.dates, err = dateForm(m.DateFormat)
 		return err
 	}
+	most := 0
 	for _, f := range commonForms {
-		if l.reads(f, rows) {
-			l.dates = f
-			return nil
+		if days := l.days(f, rows); days > most {
+			l.dates, most = f, days
 		}
 	}
 	return nil
@@ -270,17 +271,33 @@ func (f *amountForm) decide(text string) {
 	}
 }
 
-// reads reports whether a date format can parse the day of every row that has one.
-func (l *csvLayout) reads(f *dayForm, rows [][]string) bool {
-	return !slices.ContainsFunc(rows, func(row []string) bool {
-		text := l.cell(row, dateColumn)
-		_, err := f.read(text)
-		return text != "" && !notYet(text) && err != nil
-	})
+// days returns the number of rows whose day a date format can parse.
+func (l *csvLayout) days(f *dayForm, rows [][]string) int {
+	n := 0
+	for _, row := range rows {
+		if _, err := f.read(l.cell(row, dateColumn)); err == nil {
+			n++
+		}
+	}
+	return n
 }
 
-// cell returns the text in a row's columns that have the given meaning.
+// cell returns the content of a row's columns that have the given meaning.
 func (l *csvLayout) cell(row []string, meaning string) string {
+	return strings.Join(l.cells(row, meaning), " ")
+}
+
+// text returns the content of columns with text, as cell does. In such columns, an apostrophe before
+// a character such as = only prevents a spreadsheet from interpreting the text as a formula.
+func (l *csvLayout) text(row []string, meaning string) string {
+	parts := l.cells(row, meaning)
+	for i := range parts {
+		parts[i] = passerelle.ActiveCell(parts[i])
+	}
+	return strings.Join(parts, " ")
+}
+
+func (l *csvLayout) cells(row []string, meaning string) []string {
 	var parts []string
 	for _, place := range l.columns[meaning] {
 		if place < len(row) {
@@ -289,7 +306,7 @@ func (l *csvLayout) cell(row []string, meaning string) string {
 			}
 		}
 	}
-	return strings.Join(parts, " ")
+	return parts
 }
 
 var (

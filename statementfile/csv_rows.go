@@ -16,8 +16,10 @@ type csvRows struct {
 	delimiter rune
 	// waiting holds lines that were read but belong to later rows.
 	waiting []string
-	// row is the number of the line on which the current row begins.
-	row int
+	// row is the number of the line on which the current row begins. unclosed means that the row
+	// has a quote that is not closed.
+	row      int
+	unclosed bool
 }
 
 // maxRowLines is the maximum number of lines in a row.
@@ -33,10 +35,11 @@ func (r *csvRows) next() ([]string, error) {
 		r.row = r.line - len(r.waiting) + 1
 		fields, err := r.parse(text, false)
 		used := 1
-		if err != nil && strings.Count(text, `"`)%2 == 1 {
+		odd := strings.Count(text, `"`)%2 == 1
+		if err != nil && odd {
 			fields, used, err = r.joined(text)
 		}
-		if err != nil {
+		if r.unclosed = err != nil && odd; err != nil {
 			used = 1
 			fields, err = r.parse(text, true)
 		}

@@ -1,10 +1,12 @@
 package statementfile_test
 
 import (
+	"encoding/csv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/govalues/decimal"
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/unicode"
 
@@ -121,11 +123,17 @@ func TestCSVRefused(t *testing.T) {
 		"no currency":      {"", csvOf("account,date,amount", "FR7630006000011234567890189,2026-11-02,1.00"), "line 2, currency: the file does not name the currency of the account; send a mapping"},
 		"no account":       {"", csvOf("date,amount", "2026-11-02,1.00"), "line 2, account: the file does not name its account; send a mapping"},
 		"no such day":      {"", file("1,EUR,2026-11-31,1.50,2.50,booked,C,Tea"), "line 3, date: must be a valid date YYYY-MM-DD"},
-		"no day":           {"", file("1,EUR,,1.50,2.50,booked,C,Tea"), "line 3, date: must be a valid date"},
+		"no day":           {"", file("1,EUR,,1.50,2.50,booked,C,Tea"), "line 3, date: is required"},
 		"other form":       {"", file("1,EUR,11/12/2026,1.50,2.50,booked,C,Tea"), "line 3, date: must be a valid date"},
-		"no amount":        {"", file("1,EUR,2026-11-02,,2.50,booked,C,Tea"), "line 3, amount: must be an amount"},
+		"no amount":        {"", file("1,EUR,2026-11-02,,2.50,booked,C,Tea"), "line 3, amount: is required"},
+		"two signs":        {"", file("1,EUR,2026-11-02,--1.50,2.50,booked,C,Tea"), "line 3, amount: must have at most one sign"},
+		"two currencies":   {"", file("1,EUR,2026-11-02,EUR 1.50 USD,2.50,booked,C,Tea"), "line 3, amount: must name only one currency"},
+		"an open quote":    {"", csvOf("account,currency,date,wording,amount", "1,EUR,2026-11-02,\"Tea,-5.00"), "line 2, amount: is missing, because a quote in the line is not closed"},
+		"a missing cell":   {"", csvOf("account,currency,date,wording,amount", "1,EUR,2026-11-02,Tea"), "line 2, amount: must be in column 5, but the line has only 4 columns"},
+		"one wrong day":    {"", csvOf("account,currency,date,amount", "1,EUR,01/11/2026,-1.00", "1,EUR,02/11/2026,-1.00", "1,EUR,30/02/2026,-1.00"), "line 4, date: must be a valid date DD/MM/YYYY"},
+		"a total":          {"", csvOf("account,currency,date,amount", "1,EUR,01/11/2026,-1.00", "1,EUR,Total,-1.00"), "line 3, date: must be a valid date DD/MM/YYYY"},
 		"words":            {"", file("1,EUR,2026-11-02,much,2.50,booked,C,Tea"), "line 3, amount: must be an amount"},
-		"other mark":       {"", file("1,EUR,2026-11-02,\"1,50\",2.50,booked,C,Tea"), "line 3, amount: must be an amount"},
+		"other mark":       {"", file("1,EUR,2026-11-02,\"1,50\",2.50,booked,C,Tea"), "line 3, amount: must be an amount with a point before the decimals"},
 		"balance of words": {"", file("1,EUR,2026-11-02,1.50,much,booked,C,Tea"), "line 3, balance: must be an amount"},
 		"status":           {"", file("1,EUR,2026-11-02,1.50,2.50,perhaps,C,Tea"), "line 3, status: is not a known word"},
 		"sign":             {"", file("1,EUR,2026-11-02,1.50,2.50,booked,Z,Tea"), "line 3, sign: is not a known word"},
@@ -141,6 +149,79 @@ func TestCSVRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
+	}
+}
+
+// An amount in a CSV file has at most one sign, and no separators of thousands in its decimals.
+func TestSignsOfAmounts(t *testing.T) {
+	for text, want := range map[string]string{
+		"-5,00": "-5.00", "5,00-": "-5.00", "(5,00)": "-5.00", "+5,00": "5.00", "5,00+": "5.00", "- 5,00": "-5.00", "\u22125,00": "-5.00", "-€ 5,00": "-5.00", "-1 234,50": "-1234.50", "1'234,50": "1234.50", "-5,00 EUR": "-5.00",
+		"(-5,00)": "", "--5": "", "-5,00-": "", "- - 5,00": "", "+-5": "", "-+5": "", "-(5,00)": "", "(5,00": "", "()": "", "5-5": "", "12,5 0": "", "12,5'0": "", "12,5\u00a00": "",
+	} {
+		got, err := listedWith(csvOf("account;currency;date;amount", "1;EUR;2026-11-02;"+text), "")
+		if want == "" {
+			if err == nil || !strings.HasPrefix(err.Error(), "line 2, amount: must ") {
+				t.Errorf("%s: %q, %v", text, got, err)
+			}
+			continue
+		}
+		if err != nil || !strings.HasPrefix(got[0], "2 2026-11-02  "+want+" ") {
+			t.Errorf("%s: %q, %v", text, got, err)
+		}
+	}
+}
+
+// A CSV file that is written contains no formulas, and the texts are the same after it is read. A
+// text of another program stays as it is, unless its apostrophe only prevents a formula.
+func TestTextsAreNoFormulas(t *testing.T) {
+	g := generate(t, 3)
+	day, total := g.Opening.Date.AddDays(1), decimal.Zero
+	texts := []string{`=HYPERLINK("http://x";"a")`, "+1", "-1", "@SUM(A1)", "'=1", "''=1", "'quoted'", "O'Neil", "''", "12.50", "Tea"}
+	g.Entries = func(yield func(statementfile.StatementEntry, error) bool) {
+		for _, text := range texts {
+			if !yield(statementfile.StatementEntry{Booked: day, Amount: total, Wording: text, Name: text, Number: text, Reference: text, EndToEnd: text}, nil) {
+				return
+			}
+		}
+	}
+	g.Closing = g.Opening
+	var file strings.Builder
+	if err := statementfile.Write(&file, statementfile.CSV, g.Written); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(strings.NewReader(file.String())).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows[1:] {
+		for _, cell := range row[7:] {
+			if strings.ContainsAny(cell[:1], "=+-@") {
+				t.Errorf("a cell is the formula %q", cell)
+			}
+		}
+	}
+	n := 0
+	for record, err := range statementfile.Read(strings.NewReader(file.String()), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := record.Entry; e != nil {
+			if want := texts[n]; e.Wording != want || e.Name != want || e.Reference != want || e.EndToEnd != want {
+				t.Errorf("%q is read as %+v", want, e)
+			}
+			n++
+		}
+	}
+	if n != len(texts) {
+		t.Errorf("%d entries", n)
+	}
+}
+
+// Invisible characters, which make a text look like another, are removed from texts.
+func TestInvisibleCharacters(t *testing.T) {
+	got, err := listedWith(csvOf("account,currency,date,amount,wording,name", "1,EUR,2026-11-02,1.00,Ca\u200bfé\u202egnp.exe\u00ad,سلام\u200cها\ufeff"), "")
+	if want := `"Cafégnp.exe" "سلام\u200cها"`; err != nil || !strings.Contains(got[0], want) {
+		t.Errorf("%q, %v, want %s", got, err, want)
 	}
 }
 

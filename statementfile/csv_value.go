@@ -21,11 +21,23 @@ type amountForm struct {
 	decimals int
 }
 
-var errMark = errors.New(`may have a point or a comma for thousands; send a mapping with decimal`)
+var (
+	errMark = errors.New(`may have a point or a comma for thousands; send a mapping with decimal`)
+	errSign = errors.New("must have at most one sign, as in -5.00, 5.00- and (5.00)")
+	// errGroups has the errors for amounts whose points and commas do not fit the decimal mark.
+	errGroups = map[byte]error{
+		'.': errors.New("must be an amount with a point before the decimals, and commas only before each three digits"),
+		',': errors.New("must be an amount with a comma before the decimals, and points only before each three digits"),
+	}
+	errCurrencies = errors.New("must name only one currency")
+)
 
 // spacesAndQuotes removes currency signs, and the spaces and quotes that separate thousands. It
 // also replaces the minus sign U+2212 with a hyphen.
 var spacesAndQuotes = strings.NewReplacer(" ", "", "\u00a0", "", "\u202f", "", "'", "", "\u2019", "", "\u2212", "-", "€", "", "$", "", "£", "")
+
+// brokenDecimals matches a separator of thousands in the decimals.
+var brokenDecimals = regexp.MustCompile(`[.,][0-9]*[ \x{a0}\x{202f}'\x{2019}]+[0-9]`)
 
 // namedCurrency matches a currency code before or after an amount.
 var namedCurrency = regexp.MustCompile(`^([A-Z]{3})?([^A-Z]*?)([A-Z]{3})?$`)
@@ -33,10 +45,16 @@ var namedCurrency = regexp.MustCompile(`^([A-Z]{3})?([^A-Z]*?)([A-Z]{3})?$`)
 // read reads an amount such as -1 234,56 or (1,234.56) or 12.50- EUR.
 func (f *amountForm) read(text string) (decimal.Decimal, error) {
 	parts := namedCurrency.FindStringSubmatch(spacesAndQuotes.Replace(strings.TrimSpace(text)))
-	if parts == nil {
+	if parts == nil || brokenDecimals.MatchString(text) {
 		return decimal.Decimal{}, errAmount
 	}
-	digits, negative := unsigned(parts[2])
+	digits, negative, err := unsigned(parts[2])
+	if parts[1] != "" && parts[3] != "" {
+		err = errCurrencies
+	}
+	if err != nil {
+		return decimal.Decimal{}, err
+	}
 	if f.mark == 0 {
 		mark, decided := markOf(digits, f.decimals)
 		if !decided {
@@ -46,7 +64,7 @@ func (f *amountForm) read(text string) (decimal.Decimal, error) {
 	}
 	plain, fits := ungrouped(digits, f.mark)
 	if !fits {
-		return decimal.Decimal{}, errAmount
+		return decimal.Decimal{}, errGroups[f.mark]
 	}
 	d, err := amountOf(plain, '.')
 	if negative {
@@ -55,16 +73,22 @@ func (f *amountForm) read(text string) (decimal.Decimal, error) {
 	return d, err
 }
 
-// unsigned removes the sign. Some programs write it as brackets or after the amount.
-func unsigned(text string) (string, bool) {
-	if inner, brackets := strings.CutPrefix(text, "("); brackets && strings.HasSuffix(inner, ")") {
-		return strings.TrimSuffix(inner, ")"), true
+// unsigned removes the sign, and reports whether it is negative. Some programs write the sign as
+// brackets or after the amount.
+func unsigned(text string) (string, bool, error) {
+	const signs = "+-()"
+	digits := strings.Trim(text, signs)
+	before, after, _ := strings.Cut(text, digits)
+	if digits == "" {
+		return "", false, errAmount
 	}
-	if number, behind := strings.CutSuffix(text, "-"); behind {
-		return number, true
+	switch before + after {
+	case "", "+":
+		return digits, false, nil
+	case "-", "()":
+		return digits, true, nil
 	}
-	number, before := strings.CutPrefix(text, "-")
-	return strings.TrimPrefix(number, "+"), before
+	return "", false, errSign
 }
 
 // markOf returns the decimal mark in an amount, or 0 when the amount has no mark. It returns false
@@ -115,7 +139,7 @@ func eitherAmount(text string, decimals int) (decimal.Decimal, error) {
 	if strings.Contains(text, ".") && strings.Contains(text, ",") {
 		return (&amountForm{}).read(text)
 	}
-	if digits, _ := unsigned(strings.TrimSpace(text)); decimals != 3 && digits[:min(1, len(digits))] != "0" && groups['.'].MatchString(digits) {
+	if digits, _, err := unsigned(strings.TrimSpace(text)); err == nil && decimals != 3 && digits[:min(1, len(digits))] != "0" && groups['.'].MatchString(digits) {
 		return decimal.Decimal{}, errThousands
 	}
 	return amountOf(strings.Replace(text, ",", ".", 1), '.')

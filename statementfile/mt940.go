@@ -240,7 +240,7 @@ func (m *mt) balance(f *mtLines) (*StatementBalance, error) {
 	if parts == nil {
 		return nil, errors.New("must be C or D, a date of 6 digits, a currency and an amount with a comma")
 	}
-	day, err := shortDate(parts[2])
+	day, err := dateOf(century(parts[2]) + parts[2])
 	if err != nil {
 		return nil, err
 	}
@@ -274,8 +274,10 @@ func (m *mt) closing(f *mtLines) error {
 	return err
 }
 
-// entryLine matches field 61: value day, booking day, mark, amount, kind and references.
-var entryLine = regexp.MustCompile(`^([0-9]{6})([0-9]{4}| {4})?(R?[CD]|E[CD])([A-Z])?([0-9]+(?:,[0-9]*)?)([A-Z][A-Z0-9 ]{3})?(.*)$`)
+// entryLine matches field 61: value day, booking day, mark, amount, kind and references. A kind begins
+// with F, N or S in the standard, and with M in some files. Another letter after the amount may be a
+// damaged digit.
+var entryLine = regexp.MustCompile(`^([0-9]{6})([0-9]{4}| {4})?(R?[CD]|E[CD])([A-Z])?([0-9]+(?:,[0-9]*)?)(?:([FMNS][A-Z0-9 ]{3})(.*)|([ /].*)?)$`)
 
 // line61 begins an entry.
 func (m *mt) line61(f *mtLines) error {
@@ -287,14 +289,14 @@ func (m *mt) line61(f *mtLines) error {
 	}
 	parts := entryLine.FindStringSubmatch(strings.TrimSpace(f.text[0]))
 	if parts == nil {
-		return errors.New("must be a date of 6 digits, a mark such as C or D, an amount with a comma, and a type code")
+		return errors.New("must be a date of 6 digits, a mark such as C or D, an amount with a comma, and a type code such as NTRF")
 	}
 	if err := m.statement.Account.check(f.line, ":25:"); err != nil {
 		return err
 	}
 	e := &StatementEntry{Line: f.line, Reversal: strings.HasPrefix(parts[3], "R")}
 	var err error
-	if e.Value, err = shortDate(parts[1]); err != nil {
+	if e.Value, err = dayOf(century(parts[1])+parts[1][:2], parts[1][2:]); err != nil {
 		return err
 	}
 	if e.Booked, err = bookingDay(e.Value, parts[2]); err != nil {
@@ -306,7 +308,7 @@ func (m *mt) line61(f *mtLines) error {
 	if mark := parts[3]; mark == "D" || mark == "RC" || mark == "ED" {
 		e.Amount = e.Amount.Neg()
 	}
-	customer, bank, _ := strings.Cut(parts[7], "//")
+	customer, bank, _ := strings.Cut(parts[7]+parts[8], "//")
 	e.EndToEnd, e.Reference = reference(customer), reference(bank)
 	e.Type = mtKinds[strings.TrimPrefix(strings.TrimPrefix(parts[6], "N"), "F")]
 	m.entry, m.more, m.texts = e, strings.Join(f.text[1:], " "), nil
@@ -319,16 +321,16 @@ var mtKinds = map[string]passerelle.TransactionType{
 	"TRF": "transfer", "CHK": "check", "CHG": "bank", "COM": "bank", "DDT": "order", "INT": "profit", "STO": "transfer", "LDP": "loan_repayment", "CMI": "transfer", "BOE": "payment",
 }
 
-// shortDate reads YYMMDD. Years from 80 on are in the 20th century.
-func shortDate(text string) (passerelle.Date, error) {
-	century := "20"
+// century returns the first digits of the year in a date YYMMDD. Years from 80 on are in the 20th
+// century.
+func century(text string) string {
 	if text >= "80" {
-		century = "19"
+		return "19"
 	}
-	return dayOf(century+text[:2], text[2:])
+	return "20"
 }
 
-// dayOf returns the day MMDD of a year. Banks that calculate with months of 30 days may write 29 or
+// dayOf returns the day MMDD of a year, for an entry. Banks that calculate with months of 30 days may write 29 or
 // 30 February in years without these days. Both become the last day of February.
 func dayOf(year, day string) (passerelle.Date, error) {
 	d, err := dateOf(year + day)

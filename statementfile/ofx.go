@@ -333,7 +333,7 @@ var ofxFields = map[string]func(*ofx, string) error{
 	"STMTTRN/TRNTYPE":      func(o *ofx, text string) error { o.entry.Type = ofxKinds[strings.ToUpper(text)]; return nil },
 	"STMTTRN/DTPOSTED":     func(o *ofx, text string) error { return into(&o.entry.Booked, dateOf, text) },
 	"STMTTRN/DTAVAIL":      func(o *ofx, text string) error { return into(&o.entry.Value, dateOf, text) },
-	"STMTTRN/TRNAMT":       func(o *ofx, text string) error { o.hasAmount = true; return into(&o.entry.Amount, o.amount, text) },
+	"STMTTRN/TRNAMT":       (*ofx).entryAmount,
 	"STMTTRN/FITID":        func(o *ofx, text string) error { o.entry.Reference = reference(text); return nil },
 	"STMTTRN/CORRECTFITID": func(o *ofx, text string) error { o.entry.Corrects = reference(text); return nil },
 	"STMTTRN/CORRECTACTION": func(o *ofx, text string) error {
@@ -396,7 +396,18 @@ func (o *ofx) payee(text string) error {
 	return nil
 }
 
+func (o *ofx) entryAmount(text string) error {
+	if o.hasAmount {
+		return errRepeated
+	}
+	o.hasAmount = true
+	return into(&o.entry.Amount, o.amount, text)
+}
+
 func (o *ofx) ledgerAmount(text string) error {
+	if o.hasLedger {
+		return errRepeated
+	}
 	o.hasLedger = true
 	return into(&o.ledger.Amount, o.amount, text)
 }
@@ -424,7 +435,7 @@ func (o *ofx) endAccount() error {
 
 func (o *ofx) endLedger() error {
 	if o.hasLedger && o.ledger.Date.IsZero() {
-		return o.fail(o.line, "DTASOF", errDate)
+		return o.fail(o.line, "DTASOF", errRequired)
 	}
 	if o.hasLedger {
 		balance := o.ledger
@@ -440,10 +451,10 @@ func (o *ofx) endEntry() error {
 		return err
 	}
 	if e.Booked.IsZero() {
-		return &FileError{Line: e.Line, Field: "STMTTRN/DTPOSTED", Err: errDate}
+		return &FileError{Line: e.Line, Field: "STMTTRN/DTPOSTED", Err: errRequired}
 	}
 	if !o.hasAmount {
-		return &FileError{Line: e.Line, Field: "STMTTRN/TRNAMT", Err: errAmount}
+		return &FileError{Line: e.Line, Field: "STMTTRN/TRNAMT", Err: errRequired}
 	}
 	if e.Deletes && e.Corrects == "" {
 		return &FileError{Line: e.Line, Field: "STMTTRN/CORRECTACTION", Err: errCorrection}

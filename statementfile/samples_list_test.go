@@ -71,6 +71,7 @@ var public = []*samples{
 			"cmxl/account_identification_legacy.sta":   fragment,
 			"cmxl/available_balance.sta":               fragment,
 			"cmxl/closing_balance.sta":                 fragment,
+			"cmxl/mt940.sta":                           "a closing balance 18 months before its opening balance, invented for a test",
 			"cmxl/reference.sta":                       fragment,
 			"cmxl/statement_details.sta":               fragment,
 			"cmxl/statement_line.sta":                  fragment,

@@ -234,7 +234,7 @@ func (c *recordCheck) add(r Record) error {
 		}
 	}
 	if r.Entry == nil {
-		return nil
+		return checkOrder(r.Statement)
 	}
 	if implausible(r.Entry.Booked) {
 		return at(r.Entry.Line, "", "the booking day %w", errDay)
@@ -243,6 +243,14 @@ func (c *recordCheck) add(r Record) error {
 		return at(r.Entry.Line, "", "a file can have at most %d entries", maxEntries).because(TooLarge)
 	}
 	return nil
+}
+
+// checkOrder refuses a statement whose closing balance is before its opening balance.
+func checkOrder(s *FileStatement) error {
+	if s.Opening == nil || s.Closing == nil || s.Opening.Date.Compare(s.Closing.Date) <= 0 {
+		return nil
+	}
+	return at(s.Line, "", "the closing balance, of %s, is before the opening balance, of %s", s.Closing.Date, s.Opening.Date)
 }
 
 func read(r io.Reader, m *Mapping, emit func(Record) error) error {

@@ -274,6 +274,26 @@ func TestIncompleteStatements(t *testing.T) {
 			t.Errorf("%s: %v %+v, want %v", name, err, got.Accounts, c.want)
 		}
 	}
+	for text, want := range map[string]string{
+		mt940(""): "the entries lead from the opening balance 100.00 to 100.00, but the closing balance is -10.50",
+		interim:   "the entries do not match the sums in :90D: and :90C:",
+		strings.Replace(mt940(""), ":62F:D261130EUR10,50\n", "", 1):         "the closing balance (:62F: or :62M:) is missing",
+		strings.Replace(mt940(":61:261102D110,5NTRFNONREF\n"), "x", "y", 1): "",
+	} {
+		if got, err := statementfile.Summarize(strings.NewReader(text), nil); err != nil || got.Accounts[0].Imbalance != want {
+			t.Errorf("%q: %v %+v, want %s", text, err, got, want)
+		}
+	}
+}
+
+// A summary lists the statements with entries outside their balances.
+func TestEntriesOutsideTheirStatement(t *testing.T) {
+	for day, want := range map[string][]int{"261030": {1}, "261031": nil, "261130": nil, "261201": {1}} {
+		got, err := statementfile.Summarize(strings.NewReader(mt940(":61:261102D110,5NTRFNONREF\n:61:"+day+"C0,NTRFNONREF\n")+mt940("")), nil)
+		if err != nil || len(got.Accounts) != 1 || !slices.Equal(got.Accounts[0].Outside, want) {
+			t.Errorf("%s: %v %+v, want %v", day, err, got.Accounts, want)
+		}
+	}
 }
 
 func TestCFONB(t *testing.T) {
@@ -334,7 +354,14 @@ func TestRefusals(t *testing.T) {
 		"long value":         {strings.Replace(whole, "Loyer", strings.Repeat("x", 1<<20), 1), "a value is too long"},
 		"amount of letters":  {strings.Replace(whole, "110.50", "1e9", 1), "line 6, Ntry/Amt: must be an amount"},
 		"no such day":        {strings.Replace(whole, "2026-11-02", "2026-02-30", 1), "line 6, Ntry/BookgDt/Dt: must be a valid date"},
-		"no amount":          {strings.Replace(whole, `<Ntry><Amt Ccy="EUR">110.50</Amt>`, "<Ntry>", 1), "line 6, Ntry/Amt: must be an amount"},
+		"no amount":          {strings.Replace(whole, `<Ntry><Amt Ccy="EUR">110.50</Amt>`, "<Ntry>", 1), "line 6, Ntry/Amt: is required"},
+		"amount with comma":  {strings.Replace(whole, "110.50", "110,50", 1), "line 6, Ntry/Amt: must be an amount with a point before the decimals, not a comma"},
+		"two amounts":        {strings.Replace(whole, `<Ntry>`, `<Ntry><Amt Ccy="EUR">1</Amt>`, 1), "line 6, Ntry/Amt: must occur only once"},
+		"two directions":     {strings.Replace(whole, `<Sts>`, `<CdtDbtInd>CRDT</CdtDbtInd><Sts>`, 1), "line 6, Ntry/CdtDbtInd: must occur only once"},
+		"two balances":       {strings.Replace(whole, `<Amt Ccy="EUR">100.00</Amt>`, `<Amt Ccy="EUR">1</Amt><Amt Ccy="EUR">100.00</Amt>`, 1), "line 4, Bal/Amt: must occur only once"},
+		"no balance":         {strings.Replace(whole, `<Amt Ccy="EUR">100.00</Amt>`, "", 1), "line 4, Bal/Amt: is required"},
+		"status":             {strings.Replace(whole, "BOOK", "FOO", 1), "line 6, Ntry/Sts: must be BOOK, PDNG, INFO or FUTR"},
+		"end before begin":   {strings.Replace(whole, "2026-11-30", "2026-10-30", 1), "line 2: the closing balance, of 2026-10-30, is before the opening balance, of 2026-10-31"},
 		"other currency":     {strings.Replace(whole, `<Ntry><Amt Ccy="EUR"`, `<Ntry><Amt Ccy="USD"`, 1), "line 6, Ntry/Amt: must have the currency of the account"},
 		"negative amount":    {strings.Replace(whole, "110.50", "-110.50", 1), "line 6, Ntry/Amt: must not be negative; CdtDbtInd has the direction"},
 		"no direction":       {strings.Replace(whole, "</Amt><CdtDbtInd>DBIT</CdtDbtInd><Sts>", "</Amt><Sts>", 1), "line 6, Ntry/CdtDbtInd: must be CRDT or DBIT"},
@@ -342,6 +369,9 @@ func TestRefusals(t *testing.T) {
 		"no sign of balance": {strings.Replace(whole, "</Amt><CdtDbtInd>DBIT</CdtDbtInd><Dt>", "</Amt><Dt>", 1), "line 5, Bal/CdtDbtInd: must be CRDT or DBIT"},
 		"no account":         {strings.Replace(whole, "FR7630006000011234567890189", "", 1), "Acct: the account has no number"},
 		"MT entry of words":  {mt940(":61:hello\n"), "line 5, :61:"},
+		"MT letter":          {mt940(":61:261103D12,5ONTRFNONREF\n"), "line 5, :61:: must be a date of 6 digits"},
+		"MT no such day":     {strings.Replace(mt940(""), ":62F:D261130", ":62F:D270229", 1), ":62F:: must be a valid date"},
+		"MT end before":      {strings.Replace(mt940(""), ":62F:D261130", ":62F:D261001", 1), "line 1: the closing balance, of 2026-10-01, is before"},
 		"MT balance of word": {":20:A\n:25:1\n:60F:hello\n", "line 3, :60F:"},
 		"MT endless field":   {mt940(":61:261103C1,NTRF\n:86:" + strings.Repeat("x\n", 1000)), "line 6, :86:: has too many lines"},
 		"MT endless line":    {mt940(":61:261103C1,NTRF\n:86:" + strings.Repeat("x", 1<<20)), "line 6: a line can have at most"},

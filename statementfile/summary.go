@@ -2,6 +2,7 @@ package statementfile
 
 import (
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/govalues/decimal"
@@ -26,8 +27,12 @@ type AccountSummary struct {
 	Opening, Closing    *StatementBalance
 	Sum                 decimal.Decimal
 	// Unbalanced lists the lines of statements that are incomplete, or whose entries do not lead
-	// from the opening to the closing balance.
+	// from the opening to the closing balance. Imbalance describes the first of them in words.
 	Unbalanced []int
+	Imbalance  string
+	// Outside lists the lines of statements with entries that are booked before the day of the
+	// opening balance, or after the day of the closing balance.
+	Outside []int
 	// Reversals is the number of entries that reverse an earlier entry. Corrections is the number
 	// of entries that replace or delete an earlier entry. Entries and Sum do not include an entry
 	// that only deletes another entry.
@@ -67,8 +72,32 @@ type summarizing struct {
 
 type accountSummarizing struct {
 	AccountSummary
-	// sum is the sum of the open statement.
-	sum decimal.Decimal
+	open openStatement
+}
+
+// openStatement is the sum of the entries of a statement so far, and the first and last day on which
+// they are booked.
+type openStatement struct {
+	sum         decimal.Decimal
+	first, last passerelle.Date
+}
+
+// add adds an entry.
+func (o *openStatement) add(e *StatementEntry) error {
+	if o.first.IsZero() || e.Booked.Compare(o.first) < 0 {
+		o.first = e.Booked
+	}
+	if o.last.Compare(e.Booked) < 0 {
+		o.last = e.Booked
+	}
+	var err error
+	o.sum, err = plus(o.sum, e.Amount)
+	return err
+}
+
+// outside reports whether an entry is booked before the opening or after the closing balance.
+func (o *openStatement) outside(s *FileStatement) bool {
+	return !o.first.IsZero() && (s.Opening != nil && o.first.Compare(s.Opening.Date) < 0 || s.Closing != nil && o.last.Compare(s.Closing.Date) > 0)
 }
 
 // Identity returns the account without the fields that vary between statements of the same account.
@@ -110,8 +139,8 @@ func (a *accountSummarizing) addEntry(e *StatementEntry) error {
 	if a.Last.Compare(e.Booked) < 0 {
 		a.Last = e.Booked
 	}
-	var err, total error
-	a.sum, err = plus(a.sum, e.Amount)
+	err := a.open.add(e)
+	var total error
 	a.Sum, total = plus(a.Sum, e.Amount)
 	if errors.Join(err, total) != nil {
 		return at(e.Line, "", "the sum of the entries has too many digits")
@@ -121,29 +150,47 @@ func (a *accountSummarizing) addEntry(e *StatementEntry) error {
 
 func (a *accountSummarizing) addStatement(s *FileStatement) error {
 	a.Statements++
-	sum := a.sum
-	a.sum = decimal.Zero
+	open := a.open
+	a.open = openStatement{}
 	if s.Closing != nil && (a.Closing == nil || a.Closing.Date.Compare(s.Closing.Date) <= 0) {
 		a.Closing = s.Closing
 	}
 	if s.Opening != nil && (a.Opening == nil || s.Opening.Date.Compare(a.Opening.Date) < 0) {
 		a.Opening = s.Opening
 	}
+	if open.outside(s) {
+		a.Outside = append(a.Outside, s.Line)
+	}
 	if s.Incomplete {
-		a.Unbalanced = append(a.Unbalanced, s.Line)
+		a.unbalanced(s, missing(s))
 	}
 	if s.Opening == nil || s.Closing == nil {
 		return nil
 	}
-	end, err := plus(s.Opening.Amount, sum)
+	end, err := plus(s.Opening.Amount, open.sum)
 	if err != nil {
 		return at(s.Line, "", "the balances have too many digits")
 	}
 	if end.Cmp(s.Closing.Amount) != 0 {
-		a.Unbalanced = append(a.Unbalanced, s.Line)
+		a.unbalanced(s, fmt.Sprintf("the entries lead from the opening balance %s to %s, but the closing balance is %s", s.Opening.Amount, end, s.Closing.Amount))
 	}
 	a.Spans = append(a.Spans, BalanceSpan{*s.Opening, *s.Closing})
 	return nil
+}
+
+// unbalanced records a statement that is incomplete or does not add up.
+func (a *accountSummarizing) unbalanced(s *FileStatement, why string) {
+	if a.Unbalanced = append(a.Unbalanced, s.Line); len(a.Unbalanced) == 1 {
+		a.Imbalance = why
+	}
+}
+
+// missing says what an incomplete statement lacks.
+func missing(s *FileStatement) string {
+	if s.Message == "MT942" {
+		return "the entries do not match the sums in :90D: and :90C:"
+	}
+	return "the closing balance (:62F: or :62M:) is missing"
 }
 
 func (s *summarizing) summary() (Summary, error) {

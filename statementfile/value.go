@@ -12,10 +12,14 @@ import (
 )
 
 var (
+	errRequired  = errors.New("is required")
+	errRepeated  = errors.New("must occur only once")
 	errAmount    = errors.New("must be an amount of at most 18 digits, with at most 9 decimals")
+	errPoint     = errors.New("must be an amount with a point before the decimals, not a comma")
 	errDate      = errors.New("must be a valid date")
 	errCurrency  = errors.New("must be an ISO 4217 currency")
 	errDirection = errors.New("must be CRDT or DBIT")
+	errStatus    = errors.New("must be BOOK, PDNG, INFO or FUTR")
 	errThousands = errors.New("must not have three digits after a comma, which may separate thousands; use a point")
 	errNegative  = errors.New("must not be negative; CdtDbtInd has the direction")
 	errDay       = errors.New("must be from 1900 to 2099")
@@ -37,10 +41,13 @@ const (
 	maxDecimals = 9
 )
 
-// amountOf parses an amount in which separator is the decimal mark. It accepts no exponent and no
-// separators of thousands.
+// amountOf parses an amount in which separator is the decimal mark. It accepts no exponent, no
+// second sign and no separators of thousands.
 func amountOf(text string, separator byte) (decimal.Decimal, error) {
-	text = strings.TrimPrefix(strings.TrimSpace(text), "+")
+	text = strings.TrimSpace(text)
+	if positive, signed := strings.CutPrefix(text, "+"); signed && !strings.HasPrefix(positive, "-") {
+		text = positive
+	}
 	if separator != '.' {
 		if strings.Contains(text, ".") {
 			return decimal.Decimal{}, errAmount
@@ -93,12 +100,15 @@ func currencyOf(text string) (passerelle.Currency, error) {
 	return c, nil
 }
 
-// tidy normalises a text from a file: it removes control characters, separates words with one
-// blank, and cuts the text after maxText bytes.
+// tidy normalises a text from a file: it removes control characters and invisible characters,
+// separates words with one blank, and cuts the text after maxText bytes.
 func tidy(text string) string {
 	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == unicode.ReplacementChar {
+		switch {
+		case unicode.IsControl(r), r == unicode.ReplacementChar:
 			return ' '
+		case passerelle.Misleading(r) && !unicode.IsSpace(r):
+			return -1
 		}
 		return r
 	}, strings.ToValidUTF8(text, " "))
@@ -131,4 +141,9 @@ func (a *StatementAccount) check(line int, field string) error {
 	return nil
 }
 
-func pointAmount(text string) (decimal.Decimal, error) { return amountOf(text, '.') }
+func pointAmount(text string) (decimal.Decimal, error) {
+	if strings.Contains(text, ",") {
+		return decimal.Decimal{}, errPoint
+	}
+	return amountOf(text, '.')
+}

@@ -12,7 +12,8 @@ var csvHeader = []string{
 }
 
 // writeCSV writes a line for each entry, with the balance after the entry. It writes only columns
-// that readCSV finds without a mapping.
+// that readCSV finds without a mapping. No spreadsheet interprets a text as a formula, and readCSV
+// returns the original text.
 func writeCSV(o *output, s *Written) error {
 	w := csv.NewWriter(o.w)
 	if err := w.Write(csvHeader); err != nil {
@@ -28,8 +29,9 @@ func writeCSV(o *output, s *Written) error {
 			return err
 		}
 		err = w.Write([]string{
-			s.Account.number(), string(s.Account.Currency), e.Booked.String(), dayOrNothing(e.Value), s.signed(e.Amount.IsNeg()) + s.digits(e.Amount),
-			s.signed(balance.IsNeg()) + s.digits(balance), string(e.Type), e.Wording, e.Name, e.Number, e.Reference, e.EndToEnd,
+			passerelle.InertCell(s.Account.number()), string(s.Account.Currency), e.Booked.String(), dayOrNothing(e.Value), s.signed(e.Amount.IsNeg()) + s.digits(e.Amount),
+			s.signed(balance.IsNeg()) + s.digits(balance), string(e.Type),
+			passerelle.InertCell(e.Wording), passerelle.InertCell(e.Name), passerelle.InertCell(e.Number), passerelle.InertCell(e.Reference), passerelle.InertCell(e.EndToEnd),
 		})
 		if err != nil {
 			o.err = err

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"passerelle"
 	"passerelle/internal/console/page"
@@ -94,19 +93,11 @@ func (c *Console) writeLines(pc *page.Context, file *csv.Writer, p *payment.Paym
 		line := append(shared[:len(shared):len(shared)], strconv.Itoa(i+1), in.ReferenceID, in.Amount.Decimal(), string(in.Amount.Currency),
 			nameText(pc, in.Label, whole), nameText(pc, in.Beneficiary.Label, whole), accountText(in.Beneficiary, whole), string(in.State), string(in.ErrorCode))
 		for n := range line {
-			line[n] = inert(line[n])
+			line[n] = passerelle.InertCell(line[n])
 		}
 		if err := file.Write(line); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// inert returns a text in a form that no spreadsheet interprets as a formula.
-func inert(cell string) string {
-	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
-		return "'" + cell
-	}
-	return cell
 }
