@@ -179,11 +179,21 @@ func TestStatementFilesThatAreRefused(t *testing.T) {
 		"zip":        {"PK\x03\x04", "file: the file is a zip archive"},
 		"entities":   {`<!DOCTYPE x [<!ENTITY a "b">]>` + whole, "file: line 1: document types"},
 		"damaged":    {strings.Replace(whole, "2026-11-02", "2026-11-32", 1), "file: line 4, Ntry/BookgDt/Dt: must be a valid date"},
-		"unbalanced": {strings.Replace(whole, "110.00", "111.00", 1), "file: line 1: the statement is incomplete, or its entries"},
+		"unbalanced": {strings.Replace(whole, "110.00", "111.00", 1), "file: line 1: the entries lead from the opening balance 100.00 to 110.00, but the closing balance is 111.00; send unbalanced=true"},
 	} {
 		if _, reported := s.handOver(t, connection, "", c.file).message(t); !strings.HasPrefix(reported, c.about) {
 			t.Errorf("%s: %q, want %q", name, reported, c.about)
 		}
+	}
+	var previewed struct {
+		Accounts []struct {
+			Imbalance           string
+			Unbalanced, Outside []int
+		}
+	}
+	s.handOver(t, connection, "?preview=true", strings.Replace(strings.Replace(whole, "110.00", "111.00", 1), "2026-11-02", "2026-11-06", 1)).decode(t, &previewed)
+	if a := previewed.Accounts[0]; a.Imbalance != "the entries lead from the opening balance 100.00 to 110.00, but the closing balance is 111.00" || !slices.Equal(a.Unbalanced, []int{1}) || !slices.Equal(a.Outside, []int{1}) {
+		t.Errorf("previewed %+v", a)
 	}
 	s.handOver(t, other.ID, "", whole).says(t, 409, "conflict", "")
 	s.handOver(t, connection+other.ID+7, "", whole).says(t, 404, "notFound", "")
@@ -194,6 +204,22 @@ func TestStatementFilesThatAreRefused(t *testing.T) {
 	s.handOver(t, connection, "", mtFile).says(t, 409, "conflict", "")
 	s.untouched(t, before)
 	s.handOver(t, connection, "?unbalanced=true", strings.Replace(whole, "110.00", "111.00", 1)).says(t, 200, "", "")
+}
+
+// A connection that is deleted while a preview begins does not exist. In this test, the second query
+// goes to a database without the connection.
+func TestAConnectionDeletedDuringAPreview(t *testing.T) {
+	s, empty := newFixture(t, storetest.SQLite(t)), newFixture(t, storetest.SQLite(t))
+	connection := passerelle.ConnectionID(s.fileConnection(t))
+	var me struct{ ID passerelle.UserID }
+	s.do(t, ask{method: http.MethodGet, path: "/users/me", token: "user"}).decode(t, &me)
+	i := imports.Imports{DB: empty.DB, Aggregation: s.Aggregation}
+	f := imports.File{User: me.ID, Connection: connection, Content: strings.NewReader("text")}
+	_, err := i.Preview(t.Context(), s.Domain, f)
+	_, all := i.CheckAll(t.Context(), s.Domain, f)
+	if !errors.Is(err, passerelle.NotFound) || !errors.Is(all, passerelle.NotFound) {
+		t.Errorf("%v, %v", err, all)
+	}
 }
 
 // A bank may send a statement twice in a file. The service stores its transactions once, like those

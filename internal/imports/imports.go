@@ -101,6 +101,9 @@ type previewing struct {
 
 func (i *Imports) begin(ctx context.Context, d passerelle.Domain, f File) (*previewing, error) {
 	values, memory, err := bankstore.From(i.DB).ConnectionSecrets(ctx, d.ID, f.Connection)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, passerelle.Missing() // deleted since takesFiles found it
+	}
 	if err != nil {
 		return nil, fmt.Errorf("load the memory of connection %d: %w", f.Connection, err)
 	}
@@ -337,13 +340,12 @@ func otherFormat(format string, args ...any) error {
 	return why
 }
 
-var errUnbalanced = errors.New("the statement is incomplete, or its entries do not lead from its opening to its closing balance; send unbalanced=true to take it all the same")
-
 // balanced fails when the entries of a statement do not match its balances.
 func balanced(s statementfile.Summary) error {
 	for _, a := range s.Accounts {
 		if len(a.Unbalanced) > 0 {
-			return refusedFor(&statementfile.FileError{Line: a.Unbalanced[0], Err: errUnbalanced, Reason: Unbalanced})
+			err := fmt.Errorf("%s; send unbalanced=true to import it all the same", a.Imbalance)
+			return refusedFor(&statementfile.FileError{Line: a.Unbalanced[0], Err: err, Reason: Unbalanced})
 		}
 	}
 	return nil

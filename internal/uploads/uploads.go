@@ -70,6 +70,7 @@ type fileAnswer struct {
 		Transactions, New, Changed, Removed int
 		Gaps                                []MissingPart
 		Unbalanced                          []int
+		Imbalance                           string
 	}
 }
 
@@ -142,7 +143,7 @@ func (c *Uploader) Send(ctx context.Context, file inbox.WaitingFile, preview boo
 	err = c.call(ctx, http.MethodPost, fmt.Sprintf("/users/me/connections/%d/files?%s", c.Connection, query.Encode()), "application/octet-stream", content, &answer)
 	var refused *refusedError
 	if errors.As(err, &refused) && refused.ofFile() {
-		view.Refused = refused.Error()
+		view.Refused = options.Replace(refused.Error())
 		return view, nil
 	}
 	view.Format, view.Accounts = answer.Message, len(answer.Accounts)
@@ -150,11 +151,15 @@ func (c *Uploader) Send(ctx context.Context, file inbox.WaitingFile, preview boo
 		view.Transactions, view.New, view.Changed, view.Removed = view.Transactions+a.Transactions, view.New+a.New, view.Changed+a.Changed, view.Removed+a.Removed
 		view.Gaps = append(view.Gaps, a.Gaps...)
 		if preview && !c.Unbalanced && len(a.Unbalanced) > 0 && view.Refused == "" {
-			view.Refused = fmt.Sprintf("line %d: the statement is incomplete, or its transactions do not add up to its closing balance; use --unbalanced to import it all the same", a.Unbalanced[0])
+			view.Refused = fmt.Sprintf("line %d: %s; use --unbalanced to import it all the same", a.Unbalanced[0], a.Imbalance)
 		}
 	}
 	return view, err
 }
+
+// options replaces parameters of the API, which the service's messages name, with options of the
+// command.
+var options = strings.NewReplacer("send unbalanced=true", "use --unbalanced", "send a mapping with", "use --mapping with")
 
 // cut shortens a name to the length that the API accepts.
 func cut(name string) string {

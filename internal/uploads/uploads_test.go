@@ -66,3 +66,29 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 		t.Errorf("refused: %v (%v)", refused, err)
 	}
 }
+
+// The reason for a refusal names the options of the command instead of parameters of the API.
+func TestReasonsNameOptions(t *testing.T) {
+	for answer, want := range map[string]string{
+		"file: line 3: it does not add up; send unbalanced=true to import it all the same":            "file: line 3: it does not add up; use --unbalanced to import it all the same",
+		"file: line 2, date: must be a valid date; for another form, send a mapping with date_format": "file: line 2, date: must be a valid date; for another form, use --mapping with date_format",
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"code":"invalidValue","message":"`+answer+`"}`)
+		}))
+		t.Cleanup(server.Close)
+		name := filepath.Join(t.TempDir(), "a.csv")
+		if err := os.WriteFile(name, []byte("text"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files, err := inbox.Named([]string{name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := (&uploads.Uploader{Base: server.URL}).Send(t.Context(), files[0], false)
+		if err != nil || got.Refused != want {
+			t.Errorf("%q, %v, want %q", got.Refused, err, want)
+		}
+	}
+}

@@ -247,10 +247,11 @@ func (w *Webview) showMade(pc *pageContext, t *flowSession, b wire.Bank, r aggre
 		return err
 	}
 	s, err := w.loadConnection(pc, t, id)
-	gone, other := errors.Is(err, passerelle.NotFound), false
+	other := false
 	if err == nil {
 		other, err = w.entersOther(pc, s, r.Values)
 	}
+	gone := errors.Is(err, passerelle.NotFound)
 	switch {
 	case gone || other && s.c.Established != nil:
 		web.Redirect(pc.writer, pc.to(t, bankStep, b.UUID, "by", string(r.Mechanism)))
@@ -268,6 +269,9 @@ func (w *Webview) showMade(pc *pageContext, t *flowSession, b wire.Bank, r aggre
 // others. It ignores values that the client has put into the link.
 func (w *Webview) entersOther(pc *pageContext, s *flowConnection, values map[string]string) (bool, error) {
 	stored, _, err := bankstore.From(w.DB).ConnectionSecrets(pc.context(), pc.domain.ID, s.c.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, passerelle.Missing()
+	}
 	if err != nil {
 		return false, fmt.Errorf("read the values of connection %d: %w", s.c.ID, err)
 	}

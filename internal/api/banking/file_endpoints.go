@@ -59,6 +59,8 @@ type fileAccount struct {
 	Closing      *fileBalance   `json:"closing"`
 	Sum          json.Number    `json:"sum" doc:"sum of the transactions"`
 	Unbalanced   []int          `json:"unbalanced" doc:"lines of statements whose transactions do not add up from the opening to the closing balance"`
+	Imbalance    *string        `json:"imbalance" doc:"why the first of these statements is in the list, in words"`
+	Outside      []int          `json:"outside" doc:"lines of statements with transactions that are booked before the opening or after the closing balance"`
 	Gaps         []statementGap `json:"gaps" doc:"gaps between the balances of this file and those of earlier files"`
 }
 
@@ -100,7 +102,7 @@ func showFileAccount(of statementfile.AccountSummary, stored imports.AccountRepo
 	shown := fileAccount{
 		Currency: string(of.Account.Currency), Disabled: stored.Disabled, Statements: of.Statements, Transactions: of.Entries, New: stored.New, Changed: stored.Changed, Removed: stored.Removed, Reversals: of.Reversals,
 		Opening: showFileBalance(of.Opening), Closing: showFileBalance(of.Closing), Sum: json.Number(of.Sum.String()),
-		Unbalanced: append([]int{}, of.Unbalanced...), Gaps: []statementGap{},
+		Unbalanced: append([]int{}, of.Unbalanced...), Imbalance: textOrNull(of.Imbalance), Outside: append([]int{}, of.Outside...), Gaps: []statementGap{},
 		IBAN: textOrNull(of.Account.IBAN), Number: textOrNull(of.Account.Number), FirstDate: textOrNull(of.First.String()), LastDate: textOrNull(of.Last.String()),
 	}
 	if stored.ID != 0 {
