@@ -152,12 +152,7 @@ func (a *accountSummarizing) addStatement(s *FileStatement) error {
 	a.Statements++
 	open := a.open
 	a.open = openStatement{}
-	if s.Closing != nil && (a.Closing == nil || a.Closing.Date.Compare(s.Closing.Date) <= 0) {
-		a.Closing = s.Closing
-	}
-	if s.Opening != nil && (a.Opening == nil || s.Opening.Date.Compare(a.Opening.Date) < 0) {
-		a.Opening = s.Opening
-	}
+	a.extend(s)
 	if open.outside(s) {
 		a.Outside = append(a.Outside, s.Line)
 	}
@@ -176,6 +171,16 @@ func (a *accountSummarizing) addStatement(s *FileStatement) error {
 	}
 	a.Spans = append(a.Spans, BalanceSpan{*s.Opening, *s.Closing})
 	return nil
+}
+
+// extend extends the period between the balances by that of a statement.
+func (a *AccountSummary) extend(s *FileStatement) {
+	if s.Closing != nil && (a.Closing == nil || a.Closing.Date.Compare(s.Closing.Date) <= 0) {
+		a.Closing = s.Closing
+	}
+	if s.Opening != nil && (a.Opening == nil || s.Opening.Date.Compare(a.Opening.Date) < 0) {
+		a.Opening = s.Opening
+	}
 }
 
 // unbalanced records a statement that is incomplete or does not add up.
