@@ -146,11 +146,24 @@ func (c *corrected) repeat(one *issue, id string, number int) {
 	if one.Opening.Amount.Equal(one.Closing.Amount) || oneDay && id == "" {
 		return
 	}
-	name := strings.Join([]string{one.name(), one.Created.String(), id}, "/")
+	c.once(strings.Join([]string{one.name(), one.Created.String(), id}, "/"), number)
+}
+
+// once omits a statement if the file already has a statement with the same name.
+func (c *corrected) once(name string, number int) {
 	if c.present[name] {
 		c.omitted[number] = true
 	}
 	c.present[name] = true
+}
+
+// download returns a name for an OFX statement, which has no opening balance: two statements with the
+// same entries and the same balance at the same time are one. It returns "" for other statements.
+func (d *draft) download(s *statementfile.FileStatement) string {
+	if s.Format != statementfile.OFX || s.Closing == nil || d.digest == nil {
+		return ""
+	}
+	return strings.Join([]string{s.Created.String(), s.Closing.Date.String(), s.Closing.Amount.Trim(0).String(), hex.EncodeToString(d.digest.Sum(nil)[:8])}, "/")
 }
 
 // issue stores a statement of the file and records the earlier statement that it corrects. The

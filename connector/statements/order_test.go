@@ -289,6 +289,10 @@ func TestStatementTwiceInAFile(t *testing.T) {
 	}
 	week := ":20:A\n:25:FR7630006000011234567890189\n:28C:1\n:60F:C261031EUR100,00\n:61:261102C10,00NTRFNONREF\n:86:Rent\n:61:261102C10,00NTRFNONREF\n:86:Rent\n:62F:C261105EUR120,00\n-\n"
 	up, down := dayStatement(100, 110, "F"), dayStatement(110, 100, "F")
+	const entry = "<STMTTRN><DTPOSTED>20261102<TRNAMT>10<NAME>Rent</STMTTRN>"
+	download := func(entries, asOf string) string {
+		return "<OFX><STMTRS><CURDEF>EUR<BANKACCTFROM><ACCTID>7</BANKACCTFROM><BANKTRANLIST>" + entries + "</BANKTRANLIST><LEDGERBAL><BALAMT>9<DTASOF>" + asOf + "</LEDGERBAL></STMTRS></OFX>\n"
+	}
 	for name, c := range map[string]struct {
 		file string
 		want int
@@ -297,6 +301,8 @@ func TestStatementTwiceInAFile(t *testing.T) {
 		"a week after another":    {week + strings.NewReplacer("C261031EUR100", "C261105EUR120", "2611021", "2611061", "261105EUR120,00\n-", "261107EUR140,00\n-").Replace(week) + week, 4},
 		"a numbered day":          {numbered(1, up) + numbered(1, up), 1},
 		"days without numbers":    {up + down + up, 3},
+		"a download":              {download(entry+entry, "20261103") + download(entry+entry, "20261103"), 2},
+		"downloads of two times":  {download(entry, "20261103080000") + download(entry, "20261103120000"), 2},
 		"days with other numbers": {numbered(1, up) + numbered(2, down) + numbered(3, up), 3},
 	} {
 		if got := importAll(t, c.file); len(got.keys) != c.want {

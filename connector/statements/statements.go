@@ -255,6 +255,8 @@ func (s *surveying) add(r statementfile.Record) error {
 	if one, whole := d.issue(r.Statement); whole {
 		a.issue(one, d.number, s.before[key], c)
 		c.repeat(&one, r.Statement.ID, d.number)
+	} else if name := d.download(r.Statement); name != "" {
+		c.once(name, d.number)
 	}
 	if !c.omitted[d.number] {
 		a.update(key, r.Statement)
