@@ -161,7 +161,7 @@ func (a *Access) IssueService(ctx context.Context, client store.Client, scopes p
 // IssuePayment makes a token that gives access to only one payment. No maker can grant
 // payments:admin. A maker with payments:admin can grant every other payment scope. Any other maker
 // can grant only its own scopes. A maker with access to one payment can make tokens only for that
-// payment.
+// payment. A token that a payment token makes expires no later than its maker.
 func (a *Access) IssuePayment(ctx context.Context, maker Principal, payment passerelle.PaymentID, scopes passerelle.Scopes) (Grant, error) {
 	if payment == 0 || (maker.Payment != 0 && maker.Payment != payment) {
 		return Grant{}, passerelle.Missing()
@@ -173,11 +173,12 @@ func (a *Access) IssuePayment(ctx context.Context, maker Principal, payment pass
 	if err := grantable(maker, scopes); err != nil {
 		return Grant{}, err
 	}
-	expires := a.Now().Add(PaymentTokenLife)
+	now := a.Now()
+	expires := now.Add(PaymentTokenLife)
 	if maker.Kind == PaymentToken && maker.Expires != nil && maker.Expires.Before(expires) {
 		expires = *maker.Expires // otherwise clients could renew a token from a link forever
 	}
-	return a.issue(ctx, PaymentToken, store.Token{Domain: maker.Domain, Client: maker.Client, Payment: payment, Expires: &expires}, scopes)
+	return a.issue(ctx, PaymentToken, store.Token{Domain: maker.Domain, Client: maker.Client, Payment: payment, Created: now, Expires: &expires}, scopes)
 }
 
 func grantable(maker Principal, scopes passerelle.Scopes) error {
@@ -232,9 +233,12 @@ func (a *Access) issue(ctx context.Context, kind TokenKind, token store.Token, s
 	return grant, nil
 }
 
-// add stores a token in a transaction.
+// add stores a token in a transaction. A token without a time of creation is created now.
 func (a *Access) add(tx *store.Tx, kind TokenKind, text string, token store.Token, scopes passerelle.Scopes) (Grant, error) {
-	token.Kind, token.Hash, token.Scopes, token.Created = string(kind), hash(text), scopes.String(), a.Now()
+	token.Kind, token.Hash, token.Scopes = string(kind), hash(text), scopes.String()
+	if token.Created.IsZero() {
+		token.Created = a.Now()
+	}
 	err := tx.CreateToken(&token)
 	return Grant{Text: text, Token: token, Scopes: scopes, Expires: token.Expires}, err
 }

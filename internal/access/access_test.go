@@ -345,3 +345,18 @@ func TestPaymentTokenDoesNotOutliveItsMaker(t *testing.T) {
 		t.Errorf("the second token expires at %v, the first at %v (%v)", second.Expires, bound.Expires, err)
 	}
 }
+
+// TestPaymentTokenIsValidForSevenDays issues a token while the clock advances. The difference
+// between creation and expiry is in the response, so it must be exact.
+func TestPaymentTokenIsValidForSevenDays(t *testing.T) {
+	d := open(t)
+	d.Now = func() time.Time { d.now = d.now.Add(time.Millisecond); return d.now }
+	maker := access.Principal{Kind: access.ServiceToken, Domain: d.domain, Client: d.client.ID, Scopes: passerelle.Scopes{passerelle.ScopePaymentsAdmin}}
+	grant, err := d.IssuePayment(t.Context(), maker, 7, passerelle.Scopes{passerelle.ScopePaymentsValidate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if life := grant.Expires.Sub(grant.Token.Created); life != 7*24*time.Hour {
+		t.Errorf("the token is valid for %v", life)
+	}
+}

@@ -21,7 +21,7 @@ func (s *Service) tokenRoutes() []httpapi.Route {
 		{
 			Method: http.MethodPost, Pattern: "/payments/{paymentId}/scopedtoken", Tokens: true, Needs: validatePayments, Endpoint: httpapi.Handle(s.paymentToken),
 			Summary: "Get a token for one payment", Errors: []string{"conflict"},
-			Doc: "Creates a token for this payment only, which is also the code for the payment webview. The token is valid for 7 days, or until an hour after the payment is final.",
+			Doc: "Creates a token for this payment only, which is also the code for the payment webview. The token is valid for 7 days, or until an hour after the payment is final. A token that was made with a payment token expires no later than that token.",
 		},
 	}
 }
