@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -471,4 +472,28 @@ func (s *fixture) walk(t *testing.T, path string) (ids []string) {
 		}
 	}
 	return ids
+}
+
+// A value of a connector's field must not be ignored because of its type: the client would think
+// that the service uses it. Under unknown names, clients send flags and nulls, which have no effect.
+func TestTypesOfConnectorFields(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		one := s.fill(t, ask{method: "POST", path: "/connections/{connection}", token: "user"})
+		for body, message := range map[string]string{
+			`{"password":["4321"]}`: "password: must be a string, not an array",
+			`{"login":{"a":1}}`:     "login: must be a string, not an object",
+			`{"login":true}`:        "login: must be a string, not a boolean",
+		} {
+			one.body = body
+			before := s.record()
+			s.do(t, one).says(t, http.StatusBadRequest, "invalidValue", message)
+			if rows, events := before.since(s.record()); len(rows)+len(events) > 0 {
+				t.Errorf("%s added %v and %v", body, rows, events)
+			}
+			connect := ask{method: "POST", path: "/connections", token: "user", body: strings.Replace(body, "{", `{"connector_uuid":"`+testConnector+`",`, 1)}
+			s.do(t, connect).says(t, http.StatusBadRequest, "invalidValue", message)
+		}
+		one.body = `{"unknown":true,"other":{},"login":null}`
+		s.do(t, one).says(t, http.StatusOK, "", "")
+	})
 }

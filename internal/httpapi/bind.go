@@ -19,6 +19,8 @@ type binding struct {
 	strict bool
 	// user is the id that "me" means in a path.
 	user passerelle.UserID
+	// unread lists the members that a field "*" did not receive (see Caller.Known).
+	unread []node
 }
 
 // setter stores a node in a field. It fails when the node is not valid for the field.
@@ -342,6 +344,8 @@ func (f *fields) setOpen(b *binding, v reflect.Value, n *node) error {
 		}
 		if b.strict || whole.readable(&member) {
 			rest.nodes = append(rest.nodes, member)
+		} else {
+			b.unread = append(b.unread, member)
 		}
 	}
 	if err := whole.set(b, v.FieldByIndex(whole.index), &rest); err != nil {

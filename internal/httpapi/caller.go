@@ -37,6 +37,8 @@ type Caller struct {
 	Location *time.Location
 	// Strict is set when the request has "Prefer: handling=strict". Unknown names are then errors.
 	Strict bool
+	// unread lists the members of the body that the input's field "*" could not receive.
+	unread []node
 	// Execution belongs to the request's idempotency key. An endpoint that creates objects usually
 	// names them in Route.Creates. If it does not, it must pass Execution to store.Tx.Executed or
 	// store.Tx.Answered, in the transaction that creates the object. Made is the id of an object that

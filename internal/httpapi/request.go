@@ -60,6 +60,7 @@ func (x *exchange) bind(in reflect.Value) error {
 			return err
 		}
 	}
+	x.caller.unread = b.unread
 	for _, s := range p.settlers {
 		if err := as[settler](in.FieldByIndex(s.index)).settle(x, s.tag); err != nil {
 			return err

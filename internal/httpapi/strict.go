@@ -7,10 +7,17 @@ import (
 	"passerelle"
 )
 
-// Known checks the names that the field "*" of a body has received. It fails for an unknown name
-// when the request has "Prefer: handling=strict". Only the endpoint knows the names that such a
-// field accepts.
+// Known checks the members of a body for a field "*". Only the endpoint knows the names that such a
+// field accepts. Known fails for a known name whose value is neither a text nor a number, because
+// the field did not receive the value. It fails for an unknown name when the request has
+// "Prefer: handling=strict".
 func (c *Caller) Known(supplied map[string]string, known []string) error {
+	for i := range c.unread {
+		if n := &c.unread[i]; n.shape != null && slices.Contains(known, n.name) {
+			at := path{steps: []step{memberStep(n.name)}}
+			return at.wrong("a string", n)
+		}
+	}
 	if !c.Strict {
 		return nil
 	}
