@@ -156,9 +156,10 @@ type Loan struct {
 	Months                                  *int
 }
 
-// Party is a person with a role in an account (holder, co_holder, attorney,
-// custodian_for_minor, legal_guardian, nominee, successor_on_death, trustee, unknown).
+// Party is a person with a role in an account.
 type Party struct {
+	// Role is holder, co_holder, attorney, custodian_for_minor, legal_guardian, nominee,
+	// successor_on_death, trustee or unknown.
 	Role string
 	// IsUser reports whether the party is the user of the connection. Nil means unknown.
 	IsUser   *bool

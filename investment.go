@@ -59,15 +59,15 @@ type MarketOrderDetails struct {
 	Date, Validity, Executed         Date
 }
 
-// PocketDetails is a part of a position that becomes available under its own condition. Condition
-// is available, date, retirement or unknown.
+// PocketDetails is a part of a position that becomes available under its own condition.
 type PocketDetails struct {
 	Key, Label string
 	// Investment is the key of the position.
 	Investment      string
 	Quantity, Value *decimal.Decimal
-	Condition       string
-	Available       Date
+	// Condition is available, date, retirement or unknown.
+	Condition string
+	Available Date
 }
 
 // AmortizationDetails is a line of the repayment plan of a loan.

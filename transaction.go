@@ -1,6 +1,8 @@
 package passerelle
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/govalues/decimal"
@@ -18,6 +20,9 @@ var transactionTypes = map[TransactionType]bool{
 	UnknownTransaction: true, "market_order": true, "market_fee": true, "arbitrage": true, "profit": true,
 	"refund": true, "payout": true, "payment": true, "fee": true,
 }
+
+// TransactionTypes lists all types by name.
+func TransactionTypes() []TransactionType { return slices.Sorted(maps.Keys(transactionTypes)) }
 
 // Known reports whether the API has the type.
 func (t TransactionType) Known() bool { return transactionTypes[t] }

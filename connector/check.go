@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"passerelle"
 	"passerelle/payment"
@@ -34,6 +35,47 @@ func Unless(holds bool, format string, args ...any) error {
 	return fmt.Errorf(format, args...)
 }
 
+// oneOf returns an error unless a word is in the list. An empty word in the list means that the
+// word may be missing.
+func oneOf[T ~string](what string, word T, list []string) error {
+	listed := strings.Join(slices.DeleteFunc(slices.Clone(list), func(one string) bool { return one == "" }), ", ")
+	return Unless(slices.Contains(list, string(word)), "%s: %.40q must be one of %s", what, word, listed)
+}
+
+// eachOf returns an error unless all words are in the list.
+func eachOf[T ~string](what string, words []T, list []string) error {
+	for _, word := range words {
+		if err := oneOf(what, word, list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// subset returns an error unless the words are different, and all are in the list.
+func subset[T ~string](what string, words []T, list []string) error {
+	if !distinct(words) {
+		return fmt.Errorf("%s: a value comes twice: %v", what, words)
+	}
+	return eachOf(what, words, list)
+}
+
+// someOf is subset for words that must not be missing.
+func someOf[T ~string](what string, words []T, list []string) error {
+	if len(words) == 0 {
+		return fmt.Errorf("%s: must have one or more of %s", what, strings.Join(list, ", "))
+	}
+	return subset(what, words, list)
+}
+
+func texts[T ~string](words []T) []string {
+	all := make([]string, len(words))
+	for i, word := range words {
+		all[i] = string(word)
+	}
+	return all
+}
+
 func (p Profile) checkNames() error {
 	return errors.Join(
 		Unless(uuidForm.MatchString(p.UUID), "the UUID is not one in small letters: %s", p.UUID),
@@ -47,22 +89,28 @@ func (p Profile) checkNames() error {
 }
 
 func checkClaims(s payment.Settings) error {
-	periodic := slices.Contains(s.DateTypes, payment.Periodic)
-	payers := []payment.PayerAccount{payment.PayerNotUsed, payment.PayerOptional, payment.PayerMandatory}
 	return errors.Join(
 		Unless(slices.Contains(s.Mechanisms, payment.DefaultMechanism),
 			"mechanisms %q: add %[2]q, also for an approval through fields or in an app, because the webview and clients that name no mechanism use %[2]q", s.Mechanisms, payment.DefaultMechanism),
 		Unless(distinct(s.Mechanisms), "a mechanism comes twice: %v", s.Mechanisms),
-		Unless(someOf(s.Schemes, []passerelle.AccountScheme{passerelle.IBAN, passerelle.SortCode}), "account schemes: %v", s.Schemes),
-		Unless(someOf(s.DateTypes, payment.DateTypes()), "date types: %v", s.DateTypes),
-		Unless(someOf(s.Frequencies, payment.Frequencies()) == periodic, "frequencies %v with date types %v", s.Frequencies, s.DateTypes),
-		Unless(len(s.Currencies) > 0 && distinct(s.Currencies) && all(s.Currencies, isCurrency), "currencies: %v", s.Currencies),
-		Unless(slices.Contains(payers, s.PayerAccount), "payer account: %q", s.PayerAccount),
-		Unless(subset(s.PartialTracking, s.DateTypes), "partial tracking of types that are not offered: %v", s.PartialTracking),
+		someOf("payments.schemes", s.Schemes, passerelle.AccountScheme("").Values()),
+		someOf("payments.date_types", s.DateTypes, payment.DateType("").Values()),
+		checkFrequencies(s),
+		Unless(len(s.Currencies) > 0 && distinct(s.Currencies) && all(s.Currencies, isCurrency), "payments.currencies: must be different codes of ISO 4217, such as EUR: %v", s.Currencies),
+		oneOf("payments.payer_account", s.PayerAccount, s.PayerAccount.Values()),
+		subset("payments.partial_tracking", s.PartialTracking, texts(s.DateTypes)),
 		checkForms("payments.accounts.ibans", s.Accounts.IBANs, payment.IBANPrefixForm, "the beginning of an IBAN, such as DE..50010517"),
 		checkForms("payments.accounts.bics", s.Accounts.BICs, payment.BICForm, "a BIC of 8 or 11 capitals and digits"),
-		Unless(subset(s.TrustedBeneficiary, s.DateTypes), "trusted beneficiaries for types that are not offered: %v", s.TrustedBeneficiary),
+		subset("payments.trusted_beneficiary", s.TrustedBeneficiary, texts(s.DateTypes)),
 	)
+}
+
+// checkFrequencies requires frequencies for periodic payments, and only for them.
+func checkFrequencies(s payment.Settings) error {
+	if !slices.Contains(s.DateTypes, payment.Periodic) {
+		return Unless(len(s.Frequencies) == 0, "payments.frequencies: needs the date type %s", payment.Periodic)
+	}
+	return someOf("payments.frequencies", s.Frequencies, payment.Frequency("").Values())
 }
 
 // checkForms returns an error for the first text in a list that does not have the form.
@@ -99,34 +147,41 @@ func checkFields(fields []payment.Field) error {
 		}
 		claims = append(claims,
 			Unless(f.Name != "" && f.Label != "", "a field without name or label: %+v", f),
-			Unless(f.Type == "text" || f.Type == "list", "field %s is of type %q", f.Name, f.Type),
+			oneOf(fmt.Sprintf("type of the field %q", f.Name), f.Type, payment.FieldTypes()),
 			Unless((f.Type == "list") == (len(values) > 0) && distinct(values), "values of field %s: %v", f.Name, values))
 	}
 	return errors.Join(append(claims, Unless(distinct(names), "a field comes twice: %v", names))...)
 }
 
-// capabilities are the allowed values of DataSettings.Capabilities, and fieldTypes are those of
-// Field.Type.
-var (
-	capabilities = []string{"bank", "bankwealth", "document", "profile", "contact"}
-	fieldTypes   = []string{"text", "password", "date", "list", "number"}
-)
+// Capabilities lists the allowed values of DataSettings.Capabilities.
+func Capabilities() []string { return []string{"bank", "bankwealth", "document", "profile", "contact"} }
+
+// FieldTypes lists the allowed values of Field.Type.
+func FieldTypes() []string { return []string{"text", "password", "date", "list", "number"} }
 
 func (s DataSettings) check() error {
 	var names []string
 	claims := []error{
-		Unless(someOf(s.Capabilities, capabilities), "capabilities: %v, of %v", s.Capabilities, capabilities),
-		Unless(all(s.AccountTypes, func(t passerelle.AccountType) bool { return t.Details().Type == t }), "account types: %v", s.AccountTypes),
+		someOf("data.capabilities", s.Capabilities, Capabilities()),
+		eachOf("data.account_types", s.AccountTypes, accountTypes()),
 		Unless(s.MonthsToFetch >= 0 && s.ConsentDays >= 0 && s.UnattendedReads >= 0, "a number of months, days or reads is negative"),
 	}
 	for _, f := range s.Fields {
 		names = append(names, f.Name)
 		claims = append(claims,
 			Unless(f.Name != "" && f.Label != "", "a field without name or label: %+v", f),
-			Unless(slices.Contains(fieldTypes, f.Type), "field %s is of type %q", f.Name, f.Type),
+			oneOf(fmt.Sprintf("type of the field %q", f.Name), f.Type, FieldTypes()),
 			Unless((f.Type == "list") == (len(f.Values) > 0), "values of field %s: %v", f.Name, f.Values))
 	}
 	return errors.Join(append(claims, Unless(distinct(names), "a field comes twice: %v", names))...)
+}
+
+func accountTypes() []string {
+	var names []string
+	for _, t := range passerelle.AccountTypes() {
+		names = append(names, string(t.Type))
+	}
+	return names
 }
 
 func isCountry(code string) bool {
@@ -150,9 +205,3 @@ func distinct[T comparable](list []T) bool {
 	}
 	return len(seen) == len(list)
 }
-
-func subset[T comparable](list, of []T) bool {
-	return distinct(list) && all(list, func(one T) bool { return slices.Contains(of, one) })
-}
-
-func someOf[T comparable](list, of []T) bool { return len(list) > 0 && subset(list, of) }

@@ -12,7 +12,7 @@ type AccountRanges struct {
 	// IBANs are the beginnings of all account numbers of the bank. A dot stands for any digit, such
 	// as a check digit.
 	IBANs []string
-	// BICs are all BICs of the bank. They are used only when IBANs is empty.
+	// BICs lists every BIC of the bank. The list is used only when IBANs is empty.
 	BICs []string
 }
 

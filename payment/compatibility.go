@@ -40,8 +40,8 @@ type Settings struct {
 	PayerAccount  PayerAccount
 	// Accounts say which accounts are at the bank. The bank makes payments from these accounts.
 	Accounts AccountRanges
-	// MaxLabel is the maximum length of an instruction label, in characters. It is at least
-	// the constant MaxLabel and at most LongestLabel, or zero. Zero means the constant MaxLabel.
+	// MaxLabel is the maximum length of an instruction label, in characters: from 140 to
+	// LongestLabel. Zero means 140.
 	MaxLabel int
 	// PartialTracking lists the date types for which a payment may end in state accepted.
 	PartialTracking []DateType
@@ -56,8 +56,8 @@ type Settings struct {
 	// of the payment. MinDays is not negative, so no connector accepts a day that has passed.
 	MinDays int
 	MaxDays int
-	// OpenDaysOnly means that the execution date or start date must be an open day, as OpenDay
-	// defines it.
+	// OpenDaysOnly means that banks must execute payments on the execution date or start date:
+	// TARGET is open or, for a sort code, it is a working day of England and Wales.
 	OpenDaysOnly bool
 }
 

@@ -49,15 +49,10 @@ var ErrSenseless = errors.New("report makes no sense")
 // partly understood is refused as a whole, because ignoring the rest could change what happens to
 // money.
 func (r Report) fault(p *Payment) string {
+	if fault := r.wordFault(); fault != "" {
+		return fault
+	}
 	switch {
-	case !known(r.Status, Awaiting, Processing, Settled, Declined):
-		return fmt.Sprintf("unknown status %.40q", r.Status)
-	case !slices.Contains(append(r.Action.Values(), ""), string(r.Action)):
-		return fmt.Sprintf("unknown action %.40q", r.Action)
-	case !known(r.By, "", ByClient, ByPayer, ByBank, ByService):
-		return fmt.Sprintf("unknown actor %.40q", r.By)
-	case !known(r.Cancellation, "", CancellationAwaiting, CancellationGranted, CancellationRefused):
-		return fmt.Sprintf("unknown cancellation %.40q", r.Cancellation)
 	case r.ValidateURI != "" && !reachable(r.ValidateURI):
 		return "the address to validate at is not an http(s) URL"
 	case r.leadsNowhere():
@@ -69,6 +64,26 @@ func (r Report) fault(p *Payment) string {
 		}
 	}
 	return cmp.Or(occurrencesFault(r.Occurrences, p.DateType()), fieldsFault(r.Fields))
+}
+
+// wordFault refuses words that are not in the lists of their types.
+func (r Report) wordFault() string {
+	return cmp.Or(
+		unlisted("status", string(r.Status), r.Status.Values()),
+		unlisted("action", string(r.Action), append(r.Action.Values(), "")),
+		unlisted("actor", string(r.By), append(words(Actors()), "")),
+		unlisted("cancellation", string(r.Cancellation), append(r.Cancellation.Values(), "")),
+	)
+}
+
+// unlisted returns a fault unless a word is in the list. An empty word in the list means that the
+// word may be missing.
+func unlisted(what, word string, list []string) string {
+	if slices.Contains(list, word) {
+		return ""
+	}
+	listed := slices.DeleteFunc(list, func(one string) bool { return one == "" })
+	return fmt.Sprintf("%s %.40q is not one of %s", what, word, strings.Join(listed, ", "))
 }
 
 // leadsNowhere reports whether the payer has to go to an address that the report lacks.
@@ -108,12 +123,10 @@ func (l Line) fault(lines int) string {
 	switch {
 	case l.Position < 0 || l.Position >= lines:
 		return fmt.Sprintf("line %d of %d", l.Position, lines)
-	case !slices.Contains(l.State.Values(), string(l.State)):
-		return fmt.Sprintf("line %d in unknown state %.40q", l.Position, l.State)
 	case !storable(l.Executed):
 		return fmt.Sprintf("line %d executed on a day outside the calendar", l.Position)
 	}
-	return ""
+	return unlisted(fmt.Sprintf("line %d: state", l.Position), string(l.State), l.State.Values())
 }
 
 func fieldsFault(fields []Field) string {
@@ -137,8 +150,8 @@ func (f Field) fault() string {
 	switch {
 	case f.Name == "" || passerelle.CheckText("name", f.Name, MaxFieldName) != nil:
 		return fmt.Sprintf("a field named %.40q", f.Name)
-	case !known(f.Type, "text", "list"):
-		return fmt.Sprintf("field %.40q of unknown type %.40q", f.Name, f.Type)
+	case !slices.Contains(FieldTypes(), f.Type):
+		return unlisted(fmt.Sprintf("field %.40q: type", f.Name), f.Type, FieldTypes())
 	case passerelle.CheckText("regex", f.Regex, MaxFieldValue) != nil:
 		return fmt.Sprintf("field %.40q with an unusable pattern", f.Name)
 	case f.Type == "list" && f.Required && !slices.ContainsFunc(f.Values, func(v FieldValue) bool { return v.Value != "" }):

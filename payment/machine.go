@@ -111,6 +111,9 @@ const (
 	ByService Actor = "service"
 )
 
+// Actors lists the actors.
+func Actors() []Actor { return []Actor{ByClient, ByPayer, ByBank, ByService} }
+
 // Cause explains a transition for readers of the timeline. Bank is the bank's own status word,
 // empty when no bank was involved.
 type Cause struct {

@@ -50,8 +50,8 @@ type Report struct {
 	// Lines may accompany every status except Awaiting. Once all instructions are in a final state,
 	// their states decide the state of the payment, regardless of Status.
 	Lines []Line
-	// Code is the reason why an order was declined. If the code is not in ErrorCodes, Apply appends
-	// it to Raw, and replaces it by NoSpecifiedReason.
+	// Code is the reason why an order was declined. An unknown code is appended to Raw, and becomes
+	// NoSpecifiedReason.
 	Code          ErrorCode
 	Description   string
 	BankPaymentID string
@@ -83,8 +83,8 @@ type Report struct {
 	// CheckAfter is how long the service should wait before it next asks the bank. Zero lets the
 	// service decide.
 	CheckAfter time.Duration
-	// Memory is data for the connector's next call about the order. Nil keeps the stored data.
-	// Memory is stored encrypted, even when the call returns an error.
+	// Memory is data for the connector's next call about the order. If it is nil, the stored data
+	// stays. Memory is stored encrypted, even when the call returns an error.
 	Memory []byte
 }
 

@@ -352,6 +352,24 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
+// A report with an unknown word is refused. Its author learns the allowed words.
+func TestNonsenseNamesTheAllowedWords(t *testing.T) {
+	field := payment.Field{Name: "a", Type: "file"}
+	for want, report := range map[string]payment.Report{
+		`status "ACSC" is not one of awaiting, processing, settled, declined`:                          {Status: "ACSC"},
+		`status "" is not one of awaiting, processing, settled, declined`:                              {},
+		`action "dance" is not one of redirect, decoupled, additionalInformationNeeded, confirm, psuV`: {Status: payment.Awaiting, Action: "dance"},
+		`actor "nobody" is not one of client, payer, bank, service`:                                    {Status: payment.Declined, By: "nobody"},
+		`cancellation "perhaps" is not one of awaiting, granted, refused`:                              {Status: payment.Processing, Cancellation: "perhaps"},
+		`line 1: state "ACSC" is not one of pending, rejected, done, accepted`:                         {Status: payment.Settled, Lines: []payment.Line{{Position: 1, State: "ACSC"}}},
+		`field "a": type "file" is not one of text, list`:                                              {Status: payment.Awaiting, Action: payment.FillFields, Fields: []payment.Field{field}},
+	} {
+		if _, err := in(t, payment.Validating, 2).Apply(report, now); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error %v does not say: %s", err, want)
+		}
+	}
+}
+
 func TestForeignTextIsBounded(t *testing.T) {
 	flood := strings.Repeat("é\x00\xff<b>", 200_000)
 	p := made(t, 2)

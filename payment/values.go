@@ -28,6 +28,22 @@ func (InstructionState) Values() []string {
 	return words([]InstructionState{InstructionPending, InstructionRejected, InstructionDone, InstructionAccepted})
 }
 
+// Values lists the statuses of an order.
+func (Status) Values() []string { return words([]Status{Awaiting, Processing, Settled, Declined}) }
+
+// Values lists the statuses of a cancellation.
+func (Cancellation) Values() []string {
+	return words([]Cancellation{CancellationAwaiting, CancellationGranted, CancellationRefused})
+}
+
+// Values lists the ways in which a connector treats the payer's account.
+func (PayerAccount) Values() []string {
+	return words([]PayerAccount{PayerNotUsed, PayerOptional, PayerMandatory})
+}
+
+// FieldTypes lists the types of a field.
+func FieldTypes() []string { return []string{"text", "list"} }
+
 func words[T ~string](list []T) []string {
 	out := make([]string, len(list))
 	for i, word := range list {

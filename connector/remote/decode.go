@@ -30,10 +30,13 @@ func decode(body []byte, into any, how json.Options) error {
 		return nil
 	}
 	var wrong *json.SemanticError
-	if errors.As(err, &wrong) {
-		return fmt.Errorf("%w: %s%s", errMalformed, wrong.JSONPointer, reason(wrong))
+	switch {
+	case !errors.As(err, &wrong):
+		return fmt.Errorf("%w: it is not valid JSON", errMalformed)
+	case wrong.JSONPointer == "":
+		return fmt.Errorf("%w: it must be a JSON object", errMalformed)
 	}
-	return errMalformed
+	return fmt.Errorf("%w: %s%s", errMalformed, wrong.JSONPointer, reason(wrong))
 }
 
 // reason describes the fault of a member, without text from the body.

@@ -5,12 +5,15 @@ import (
 	"encoding"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +22,8 @@ import (
 	"github.com/govalues/decimal"
 
 	"passerelle"
+	"passerelle/connector"
+	"passerelle/payment"
 )
 
 var update = flag.Bool("update", false, "write docs/connector-protocol.json anew")
@@ -31,7 +36,7 @@ var calls = []struct {
 	name, summary  string
 	body, answered any
 }{
-	{callProfile, "Describe the connector.", struct{ Deadline time.Time }{}, Profile{}},
+	{callProfile, "Describe the connector.", struct{ Deadline time.Time }{}, profileAnswer{}},
 	{callInitiate, "Send an order to the bank, once.", orderCall{}, orderAnswer{}},
 	{callStatus, "Ask for the state of an order. Never sends an order.", orderCall{}, orderAnswer{}},
 	{callAnswer, "Pass on what the payer or the client answered.", orderCall{}, orderAnswer{}},
@@ -48,10 +53,12 @@ type documents struct {
 	schemas map[string]any
 	// comments holds the comments of fields, by package path, type and field.
 	comments map[string]string
+	// described holds the descriptions that the document contains, by the same names.
+	described map[string]string
 }
 
 func TestProtocolDocument(t *testing.T) {
-	d := documents{map[string]any{}, comments(t)}
+	d := documents{map[string]any{}, comments(t), map[string]string{}}
 	paths := map[string]any{}
 	for _, c := range calls {
 		media := "application/json"
@@ -66,6 +73,11 @@ func TestProtocolDocument(t *testing.T) {
 				"401": map[string]any{"description": "The signature is wrong, or the request is a repetition."},
 			},
 		}}
+	}
+	for field, description := range d.described {
+		if found := foreignName.FindString(description); found != "" {
+			t.Errorf("the comment of %s has the name %s, which readers of the document do not know", field, found)
+		}
 	}
 	raw, err := json.MarshalIndent(map[string]any{
 		"openapi": "3.1.0", "paths": paths, "components": map[string]any{"schemas": d.schemas},
@@ -112,7 +124,55 @@ func (d documents) schema(t reflect.Type) map[string]any {
 	case t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
 		return map[string]any{"type": "string"}
 	}
+	if words := wordsOf(t); words != nil {
+		return map[string]any{"type": "string", "enum": words}
+	}
 	return d.kind(t)
+}
+
+// wordsOf returns the allowed values of a type of texts, or nil when any text is allowed.
+func wordsOf(t reflect.Type) []string {
+	if listed, ok := reflect.Zero(t).Interface().(interface{ Values() []string }); ok {
+		return listed.Values()
+	}
+	return typeWords[t]
+}
+
+// typeWords has the allowed values of types that have no method Values.
+var typeWords = map[reflect.Type][]string{
+	reflect.TypeFor[payment.Actor]():              texts(payment.Actors()),
+	reflect.TypeFor[passerelle.AccountType]():     accountTypes(),
+	reflect.TypeFor[passerelle.Usage]():           texts([]passerelle.Usage{passerelle.Private, passerelle.Organisation, passerelle.Association}),
+	reflect.TypeFor[passerelle.AuthMechanism]():   texts([]passerelle.AuthMechanism{passerelle.ByCredentials, passerelle.ByWebauth}),
+	reflect.TypeFor[passerelle.TransactionType](): texts(passerelle.TransactionTypes()),
+	reflect.TypeFor[passerelle.ConnectionState](): slices.DeleteFunc(texts(passerelle.ConnectionStates()), func(s string) bool { return s == string(passerelle.Validating) }),
+}
+
+// fieldWords has the allowed values of fields that are plain texts.
+var fieldWords = map[string][]string{
+	"passerelle/connector.DataSettings.Capabilities": connector.Capabilities(),
+	"passerelle/connector.DataSettings.Documents":    passerelle.DocumentTypes(),
+	"passerelle/connector.Field.Type":                connector.FieldTypes(),
+	"passerelle/payment.Field.Type":                  payment.FieldTypes(),
+	"passerelle.DocumentDetails.Type":                passerelle.DocumentTypes(),
+	"passerelle/connector/remote.failure.Kind":       {refused, notSent, unknownOrder, failed},
+	"passerelle/connector/remote.testCall.Act":       {ActBegin, ActApprove, ActRefuse},
+}
+
+func texts[T ~string](words []T) []string {
+	var all []string
+	for _, word := range words {
+		all = append(all, string(word))
+	}
+	return all
+}
+
+func accountTypes() []string {
+	var names []string
+	for _, t := range passerelle.AccountTypes() {
+		names = append(names, string(t.Type))
+	}
+	return names
 }
 
 func (d documents) kind(t reflect.Type) map[string]any {
@@ -124,7 +184,11 @@ func (d documents) kind(t reflect.Type) map[string]any {
 	case kind == reflect.Slice:
 		return map[string]any{"type": "array", "items": d.schema(t.Elem())}
 	case kind == reflect.Map:
-		return map[string]any{"type": "object", "additionalProperties": d.schema(t.Elem())}
+		named := map[string]any{"type": "object", "additionalProperties": d.schema(t.Elem())}
+		if words := wordsOf(t.Key()); words != nil {
+			named["propertyNames"] = map[string]any{"enum": words}
+		}
+		return named
 	case kind != reflect.Struct:
 		return map[string]any{"type": "string"}
 	case t.Name() == "":
@@ -144,13 +208,58 @@ func (d documents) kind(t reflect.Type) map[string]any {
 func (d documents) object(t reflect.Type) map[string]any {
 	properties := map[string]any{}
 	for _, m := range membersOf(t) {
-		property := d.schema(m.field.Type)
-		if comment := d.comments[t.PkgPath()+"."+t.Name()+"."+m.field.Name]; comment != "" {
-			property["description"] = comment
+		property, of := d.schema(m.field.Type), t
+		if last := len(m.index) - 1; last > 0 {
+			of = t.FieldByIndex(m.index[:last]).Type // the embedded struct that declares the field
+		}
+		field := of.PkgPath() + "." + of.Name() + "." + m.field.Name
+		if comment := d.comments[field]; comment != "" {
+			d.described[field] = plain(t, comment)
+			property["description"] = d.described[field]
+		}
+		if words := fieldWords[field]; words != nil {
+			one := property
+			if items, list := property["items"].(map[string]any); list {
+				one = items
+			}
+			one["enum"] = words
 		}
 		properties[m.name] = property
 	}
 	return map[string]any{"type": "object", "properties": properties}
+}
+
+// constants maps names of constants in comments to their values. A nil value is absent in JSON.
+var constants = map[string]any{
+	"MaxAccountLabel": passerelle.MaxAccountLabel, "LongestLabel": payment.LongestLabel, "MaxFieldImage": payment.MaxFieldImage,
+	"CancellationAwaiting": payment.CancellationAwaiting, "Awaiting": payment.Awaiting, "Redirect": payment.Redirect,
+	"NoSpecifiedReason": payment.NoSpecifiedReason, "WebauthRequired": passerelle.WebauthRequired,
+	"AdditionalInformationNeeded": passerelle.AdditionalInformationNeeded, "Wrongpass": passerelle.Wrongpass,
+	"Warning": payment.Warning, "Nil": "Absent", "nil": "absent",
+}
+
+// goName matches a word in a comment that may be the name of a field or a constant.
+var goName = regexp.MustCompile(`\b([A-Z][A-Za-z]+|nil)\b`)
+
+// foreignName matches names that only readers of the Go code know.
+var foreignName = regexp.MustCompile(`\b[A-Z]+[a-z]+[A-Z]\w*\b`)
+
+// plain returns a comment about a field of a type for readers who do not know the Go code: fields
+// have their names in JSON, and constants their values.
+func plain(t reflect.Type, comment string) string {
+	fields := map[string]string{}
+	for _, m := range membersOf(t) {
+		fields[m.field.Name] = m.name
+	}
+	return goName.ReplaceAllStringFunc(comment, func(word string) string {
+		if name, known := fields[word]; known {
+			return "`" + name + "`"
+		}
+		if value, known := constants[word]; known {
+			return fmt.Sprint(value)
+		}
+		return word
+	})
 }
 
 var packages = map[string]string{"../..": "passerelle", "../../payment": "passerelle/payment", "..": "passerelle/connector", ".": "passerelle/connector/remote"}

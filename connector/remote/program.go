@@ -121,9 +121,13 @@ func refusePublic(_, address string, _ syscall.RawConn) error {
 // Describe asks the program for its description. It fails when the response is not a coherent
 // profile.
 func (p *Program) Describe(ctx context.Context) (Profile, error) {
-	var described Profile
-	if err := p.call(ctx, callProfile, struct{ Deadline time.Time }{p.deadline(ctx)}, &described); err != nil {
-		return described, err
+	var answered profileAnswer
+	if err := p.call(ctx, callProfile, struct{ Deadline time.Time }{p.deadline(ctx)}, &answered); err != nil {
+		return answered.Profile, err
+	}
+	described := answered.Profile
+	if answered.Error != nil {
+		return described, p.fault(callProfile, answered.Error.err(), fmt.Sprintf("it responded with an error of the kind %.40q instead of its profile", answered.Error.Kind))
 	}
 	if err := described.Check(); err != nil {
 		return described, p.fault(callProfile, err, "its profile is wrong: "+passerelle.Excerpt(strings.ReplaceAll(err.Error(), "\n", "; "), maxQuoted))
@@ -131,8 +135,9 @@ func (p *Program) Describe(ctx context.Context) (Profile, error) {
 	return described, nil
 }
 
-// maxQuoted is the maximum number of characters that an error repeats from a program's profile.
-const maxQuoted = 300
+// maxQuoted is the maximum number of characters that an error says about a program's profile. The
+// longest list of allowed values, the account types, fits twice.
+const maxQuoted = 800
 
 // deadline returns the time at which a call that begins now must have its response, on the clock
 // that the header with the timestamp shows.

@@ -85,8 +85,15 @@ type Profile struct {
 	Answers, Files, Terminates bool
 }
 
+// profileAnswer is the response to the call profile.
+type profileAnswer struct {
+	Profile
+	Error *failure
+}
+
 // Source is one channel of a connector.
 type Source struct {
+	// Name is openapi, directaccess or fallback.
 	Name       string
 	Mechanisms []passerelle.AuthMechanism
 	Priority   int

@@ -535,6 +535,18 @@ func TestWrongProfiles(t *testing.T) {
 		"a range that is no BIC": {func(w http.ResponseWriter, r *http.Request) {
 			signed(w, r, fmt.Sprintf(ranges, `"bics":["EXBK"]`))
 		}, `payments.accounts.bics: "EXBK" is not a BIC of 8 or 11 capitals and digits`},
+		"an unknown account type": {func(w http.ResponseWriter, r *http.Request) {
+			signed(w, r, strings.Replace(fmt.Sprintf(profile, "Bank", `"FR"`), "checking", "current", 1))
+		}, `data.account_types: "current" must be one of article83, capitalisation, card, cat, cel, checking, crowdlending, csl, deposit, joint, ldds, lifeinsurance, livret_a, livret_b, loan, madelin, market, pea, pee, pel, per, perco, perp, real_estate, rsp, savings, unknown, lep, mortgage, consumercredit, revolvingcredit`},
+		"an error instead of a profile": {func(w http.ResponseWriter, r *http.Request) {
+			signed(w, r, `{"error":{"kind":"failed"}}`)
+		}, `it responded with an error of the kind "failed" instead of its profile`},
+		"an array instead of a profile": {func(w http.ResponseWriter, r *http.Request) {
+			signed(w, r, `[]`)
+		}, "the body does not follow the protocol: it must be a JSON object"},
+		"no JSON": {func(w http.ResponseWriter, r *http.Request) {
+			signed(w, r, `{"uuid":`)
+		}, "the body does not follow the protocol: it is not valid JSON"},
 		"a signed failure": {func(w http.ResponseWriter, r *http.Request) {
 			sum := hmac.New(sha256.New, []byte(sharedSecret))
 			io.WriteString(sum, "answer\n500\n"+r.Header.Get("Passerelle-Nonce")+"\n")
@@ -550,7 +562,7 @@ func TestWrongProfiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			var fault *connector.Fault
-			if _, err = p.Describe(t.Context()); !errors.As(err, &fault) || !strings.Contains(fault.Says, test.want) || len(fault.Says) > 1000 {
+			if _, err = p.Strict().Describe(t.Context()); !errors.As(err, &fault) || !strings.Contains(fault.Says, test.want) || len(fault.Says) > 1000 {
 				t.Errorf("%v, want %q", err, test.want)
 			}
 		})

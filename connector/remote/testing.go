@@ -62,8 +62,8 @@ type testCall struct {
 type Acted struct {
 	// Orders is the number of orders that the bank has accepted.
 	Orders int
-	// Values are what a test user enters into the fields of DataSettings. Fields are what a payer
-	// enters into Profile.PaymentFields.
+	// Values are what a test user enters into the fields of the profile's data settings. Fields are
+	// what a payer enters into the profile's payment fields.
 	Values, Fields map[string]string
 	// Payer and Beneficiary are accounts for orders. The program sets them if only some accounts
 	// are suitable.
