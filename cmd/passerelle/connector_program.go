@@ -17,7 +17,7 @@ import (
 
 // programKeys is the flag for the key file with the keys that encrypt the secrets of programs.
 type programKeys struct {
-	KeyFile string `default:"passerelle-data/keys" type:"path" help:"Key file of the deployment, with the keys that encrypt the program's secret."`
+	KeyFile string `placeholder:"FILE" type:"path" help:"Key file of the deployment, with the keys that encrypt the program's secret (default: the file keys beside a SQLite database, or passerelle-data/keys)."`
 }
 
 // programView is the printed form of a connector program.
@@ -29,7 +29,7 @@ type programView struct {
 
 // do runs a command on the database with the keys in the key file.
 func (k programKeys) do(c *console, g *connectorCommand, command func(*store.DB) (any, error)) error {
-	ring, err := openKeys(k.KeyFile)
+	ring, err := g.openKeys(k.KeyFile)
 	if err != nil {
 		return err
 	}

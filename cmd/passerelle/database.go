@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -23,13 +25,19 @@ type databaseFlag struct {
 	DatabaseFile string `placeholder:"FILE" help:"File with the value of --database, readable only by its owner."`
 }
 
+// devDatabase is the database of passerelle dev in the working directory. devKeys is its key file.
+const (
+	devDatabase = "sqlite:passerelle-data/passerelle.db"
+	devKeys     = "passerelle-data/keys"
+)
+
 // AfterApply sets the database from the flags. kong calls it once for each struct that embeds
 // the flag.
 func (d *databaseFlag) AfterApply() error {
 	if err := secretfile.Read(secretfile.Value{Flag: "--database", File: &d.DatabaseFile, Value: &d.Database}); err != nil {
 		return err
 	}
-	d.Database = cmp.Or(d.Database, "sqlite:passerelle-data/passerelle.db") // the database of dev
+	d.Database = cmp.Or(d.Database, devDatabase)
 	return nil
 }
 
@@ -57,10 +65,33 @@ func (d databaseFlag) exists() error {
 	if !file {
 		return nil
 	}
-	if _, err := os.Stat(path); err != nil {
-		return fmt.Errorf("the database does not exist; passerelle migrate creates it: %w", err)
+	_, err := os.Stat(path)
+	switch {
+	case err == nil:
+		return nil
+	case d.Database == devDatabase:
+		return fmt.Errorf("the database does not exist; run the command in the folder in which passerelle dev runs, or name the database with --database: %w", err)
 	}
-	return nil
+	return fmt.Errorf("the database does not exist; passerelle migrate creates it: %w", err)
+}
+
+// openKeys reads the key file of a database in use. Without the flag --key-file, this is the file
+// keys beside a SQLite database, or the file of passerelle dev for PostgreSQL.
+func (d databaseFlag) openKeys(flag string) (*keys.Ring, error) {
+	if flag != "" {
+		return openKeys(flag)
+	}
+	if err := d.exists(); err != nil {
+		return nil, err
+	}
+	file := devKeys
+	if path, lite := strings.CutPrefix(d.Database, "sqlite:"); lite {
+		file = filepath.Join(filepath.Dir(path), filepath.Base(devKeys))
+	}
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("--key-file: %s does not exist; name the key file of the service that uses the database %s", file, d.Database)
+	}
+	return openKeys(file)
 }
 
 // current runs the command if the database is up to date. With a key ring, current also binds a new

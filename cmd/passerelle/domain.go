@@ -123,7 +123,7 @@ func (u *domainUpdate) Run(c *console, g *domainCommand) error {
 
 type domainRotateSignKey struct {
 	Name    string `arg:"" help:"Name of the domain."`
-	KeyFile string `default:"passerelle-data/keys" type:"path" help:"Key file with the keys that encrypt the new key."`
+	KeyFile string `placeholder:"FILE" type:"path" help:"Key file with the keys that encrypt the new key (default: the file keys beside a SQLite database, or passerelle-data/keys)."`
 }
 
 // signKeyView is the printed form of a key that signs responses.
@@ -134,7 +134,7 @@ type signKeyView struct {
 
 // Run makes a new key. The domain uses this key for signatures from now on.
 func (r *domainRotateSignKey) Run(c *console, g *domainCommand) error {
-	ring, err := openKeys(r.KeyFile)
+	ring, err := g.openKeys(r.KeyFile)
 	if err != nil {
 		return err
 	}

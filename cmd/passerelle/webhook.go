@@ -14,7 +14,7 @@ import (
 
 type webhookCommand struct {
 	domainFlags
-	KeyFile string `default:"passerelle-data/keys" type:"path" help:"Key file with the keys that encrypt signing secrets."`
+	KeyFile string `placeholder:"FILE" type:"path" help:"Key file with the keys that encrypt signing secrets (default: the file keys beside a SQLite database, or passerelle-data/keys)."`
 
 	Create  webhookCreate  `cmd:"" help:"Register a URL for an event."`
 	List    webhookList    `cmd:"" help:"List the webhooks, oldest first."`
@@ -35,7 +35,7 @@ type webhookCommand struct {
 
 // withKeys runs a command on the domain, with the keys that encrypt signing secrets.
 func (g *webhookCommand) withKeys(c *console, command func(target) (any, error)) error {
-	ring, err := openKeys(g.KeyFile)
+	ring, err := g.openKeys(g.KeyFile)
 	if err != nil {
 		return err
 	}
