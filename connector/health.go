@@ -106,6 +106,14 @@ func (r *Registry) Health(uuid string) (BankHealth, bool) {
 	return monitored.Health(), true
 }
 
+// Record adds the result of a call to the health of the connector with a UUID. It is for calls that
+// did not use the connector, such as a check by an operator.
+func (r *Registry) Record(uuid, call string, begun, ended time.Time, result CallResult) {
+	if h, monitored := r.Health(uuid); monitored && h.circuit != nil {
+		h.circuit.Record(call, begun, ended, result)
+	}
+}
+
 // unhealthyHolds is how long Unhealthy returns the results of one check of all banks.
 const unhealthyHolds = 5 * time.Second
 

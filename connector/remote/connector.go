@@ -44,15 +44,6 @@ func (r remote) Profile() connector.Profile {
 	return p
 }
 
-// Health returns the health according to recent calls. For the zero Program, it returns a
-// BankHealth without calls.
-func (r remote) Health() connector.BankHealth {
-	if r.circuit == nil {
-		return connector.BankHealth{}
-	}
-	return r.circuit.Health()
-}
-
 // These are the connectors for the different abilities of programs.
 type (
 	payer     struct{ remote }

@@ -83,6 +83,15 @@ func (p *Program) Strict() *Program {
 // connector program.
 func (p *Program) Continue(former *Program) { p.circuit = former.circuit }
 
+// Health returns the health according to recent calls. For the zero Program, it returns a
+// BankHealth without calls.
+func (p *Program) Health() connector.BankHealth {
+	if p.circuit == nil {
+		return connector.BankHealth{}
+	}
+	return p.circuit.Health()
+}
+
 // Address returns the address of the program.
 func (p *Program) Address() string { return p.address }
 

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -65,10 +66,10 @@ type programOutput struct {
 	Capabilities []string `json:"capabilities" doc:"kinds of data that the connector reads"`
 	Payments     bool     `json:"payments"`
 	Added        string   `json:"added" doc:"in UTC"`
-	Error        *string  `json:"error" doc:"why the connector is not available; null when it is"`
+	Error        *string  `json:"error" doc:"why the connector does not work: its profile cannot be read, or its last calls failed; null when it works"`
 }
 
-func showProgram(p programs.Program) programOutput {
+func (s *Service) showProgram(p programs.Program) programOutput {
 	shown := programOutput{
 		ID: p.Number(), UUID: p.UUID, Address: p.Address, Name: optionalText(p.Described.Name), Countries: append([]string{}, p.Described.Countries...), Capabilities: []string{},
 		Payments: p.Described.Payments != nil, Added: passerelle.FormatDateTime(p.Added, time.UTC),
@@ -76,11 +77,22 @@ func showProgram(p programs.Program) programOutput {
 	if p.Described.Data != nil {
 		shown.Capabilities = append(shown.Capabilities, p.Described.Data.Capabilities...)
 	}
-	if p.Err != nil {
-		const unreadable = "the stored profile of the program cannot be read; read the profile again"
-		shown.Error = optionalText(unreadable)
-	}
+	shown.Error = optionalText(s.programFault(p))
 	return shown
+}
+
+// programFault says why a program does not work, or returns "".
+func (s *Service) programFault(p programs.Program) string {
+	h, _ := s.Aggregation.Connectors.Health(p.UUID)
+	switch {
+	case p.Err != nil:
+		return "the stored profile of the program cannot be read; read the profile again"
+	case h.Failures > 0:
+		return fmt.Sprintf("calls have failed, %d in a row, the last one at %s UTC", h.Failures, passerelle.FormatDateTime(h.LastFailure, time.UTC))
+	case h.Elsewhere:
+		return "calls of another replica have failed several times in a row"
+	}
+	return ""
 }
 
 type listProgramsInput struct{ httpapi.Paging }
@@ -103,7 +115,7 @@ func (s *Service) listPrograms(ctx context.Context, _ *httpapi.Caller, in listPr
 	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging, fetch, position, count)
 	out := listProgramsOutput{Programs: make([]programOutput, len(rows)), Listing: listing}
 	for i, p := range rows {
-		out.Programs[i] = showProgram(p)
+		out.Programs[i] = s.showProgram(p)
 	}
 	return out, err
 }
@@ -123,7 +135,7 @@ func (s *Service) program(ctx context.Context, in oneProgramInput) (programs.Pro
 
 func (s *Service) oneProgram(ctx context.Context, _ *httpapi.Caller, in oneProgramInput) (programOutput, error) {
 	p, err := s.program(ctx, in)
-	return showProgram(p), err
+	return s.showProgram(p), err
 }
 
 type addProgramInput struct {
@@ -137,7 +149,7 @@ func (s *Service) addProgram(ctx context.Context, c *httpapi.Caller, in addProgr
 		return s.oneProgram(ctx, c, oneProgramInput{strconv.FormatInt(made.Number(), 10)})
 	}
 	p, err := s.Programs.Add(ctx, in.Address, in.Secret, s.record(c, programs.ActAdd))
-	return showProgram(p), err
+	return s.showProgram(p), err
 }
 
 func (s *Service) checkProgram(ctx context.Context, c *httpapi.Caller, in oneProgramInput) (programOutput, error) {

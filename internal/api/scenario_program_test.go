@@ -3,8 +3,13 @@ package api_test
 import (
 	"crypto/rand"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	program "passerelle/internal/service"
@@ -95,6 +100,56 @@ func TestConnectorPrograms(t *testing.T) {
 		s.wantProgramActs(t, "add connector", "check connector", "remove connector")
 		s.ReloadBanks(t.Context())
 		s.do(t, ask{method: "GET", path: "/connectors/" + uuid}).says(t, 404, "notFound", "")
+	})
+}
+
+// A program that no longer responds is listed with an error, after a check as well as after a read,
+// until a call succeeds.
+func TestErrorsOfConnectorPrograms(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		uuid := newUUID()
+		origin, err := url.Parse(servicetest.ServeProgram(t, uuid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var down atomic.Bool
+		program := httputil.NewSingleHostReverseProxy(origin)
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if down.Load() {
+				w.WriteHeader(http.StatusBadGateway)
+				return
+			}
+			program.ServeHTTP(w, r)
+		}))
+		defer server.Close()
+		call := func(method, path, body string) reply {
+			return s.do(t, ask{method: method, path: "/connector_programs" + path, token: "deployment", body: body})
+		}
+		wants := func(when, want string) {
+			t.Helper()
+			var list struct {
+				Programs []struct{ Error *string } `json:"connector_programs"`
+			}
+			call("GET", "", "").decode(t, &list)
+			got := ""
+			if e := list.Programs[0].Error; e != nil {
+				got = *e
+			}
+			if (got == "") != (want == "") || !strings.Contains(got, want) {
+				t.Errorf("%s: error %q, want %q", when, got, want)
+			}
+		}
+		call("POST", "", fmt.Sprintf(`{"address":%q,"secret":%q}`, server.URL, servicetest.ConnectorSecret)).says(t, 200, "", "")
+		s.ReloadBanks(t.Context())
+		wants("a new program", "")
+		down.Store(true)
+		call("POST", "/"+uuid+"/check", "").says(t, 503, "unavailable", "but with 502")
+		wants("after a failed check", "calls have failed, 1 in a row, the last one at 20")
+		s.do(t, ask{method: "POST", path: "/connections", token: "user", body: `{"connector_uuid":"` + uuid + `"}`}).says(t, 200, "", "")
+		wants("after a failed read", "calls have failed, 2 in a row, the last one at 20")
+		down.Store(false)
+		call("POST", "/"+uuid+"/check", "").says(t, 200, "", "")
+		wants("after a successful check", "")
 	})
 }
 

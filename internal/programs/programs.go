@@ -44,6 +44,9 @@ type Programs struct {
 	// Own reports whether a built-in connector or a bank file has this UUID.
 	Own func(uuid string) bool
 	Now func() time.Time
+	// Connectors are the connectors of this process. A check counts as a call of the program's
+	// connector. It is nil in commands, which run without connectors.
+	Connectors *connector.Registry
 }
 
 // Program is a connector that runs as another program.
@@ -94,7 +97,7 @@ func Find(ctx context.Context, db *store.Reader, name string) (Program, error) {
 
 // Add reads a program's description and stores the program as a connector of the deployment.
 func (p *Programs) Add(ctx context.Context, address, secret string, acts ...store.Audit) (Program, error) {
-	described, profile, err := describe(ctx, address, secret)
+	described, profile, err := p.describe(ctx, "", address, secret)
 	if err != nil {
 		return Program{}, err
 	}
@@ -124,7 +127,7 @@ func (p *Programs) Check(ctx context.Context, one Program, acts ...store.Audit) 
 	if err != nil {
 		return fmt.Errorf("load the secret of connector %s: %w", one.UUID, err)
 	}
-	described, profile, err := describe(ctx, one.Address, secret)
+	described, profile, err := p.describe(ctx, one.UUID, one.Address, secret)
 	if err != nil {
 		return err
 	}
@@ -146,14 +149,16 @@ func (p *Programs) Remove(ctx context.Context, one Program, acts ...store.Audit)
 }
 
 // describe reads a program's description. It also returns the text to store. It fails for a
-// description that the protocol does not allow.
-func describe(ctx context.Context, address, secret string) (remote.Profile, string, error) {
+// description that the protocol does not allow. The UUID is empty for a new program.
+func (p *Programs) describe(ctx context.Context, uuid, address, secret string) (remote.Profile, string, error) {
 	calls, err := remote.NewProgram(address, secret)
 	if err != nil {
 		return remote.Profile{}, "", err
 	}
 	defer calls.Close()
+	begun := p.Now()
 	described, err := calls.Strict().Describe(ctx)
+	p.record(uuid, begun, calls.Health())
 	if fault := new(connector.Fault); errors.As(err, &fault) {
 		return described, "", &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: fault.Says, Cause: err}
 	}
@@ -162,4 +167,16 @@ func describe(ctx context.Context, address, secret string) (remote.Profile, stri
 	}
 	text, err := described.Encode()
 	return described, text, err
+}
+
+// record adds the only call in a health to the health of the program's connector. A call that says
+// nothing about the program is in no health.
+func (p *Programs) record(uuid string, begun time.Time, one connector.BankHealth) {
+	switch {
+	case p.Connectors == nil:
+	case one.Failures > 0:
+		p.Connectors.Record(uuid, one.Calls[0].Call, begun, p.Now(), connector.Failed)
+	case !one.LastSuccess.IsZero():
+		p.Connectors.Record(uuid, one.Calls[0].Call, begun, p.Now(), connector.Answered)
+	}
 }

@@ -31,7 +31,7 @@ func Programs(db *store.DB) *programs.Programs {
 // newPrograms returns the use cases of connector programs. A program cannot take the UUID of a bank
 // file of this process.
 func (s *Service) newPrograms() *programs.Programs {
-	return &programs.Programs{DB: s.DB, Now: time.Now, Own: func(uuid string) bool { return builtIn(uuid) || s.isFile(uuid) }}
+	return &programs.Programs{DB: s.DB, Now: time.Now, Own: func(uuid string) bool { return builtIn(uuid) || s.isFile(uuid) }, Connectors: &s.registry}
 }
 
 // builtIn reports whether the UUID belongs to a built-in connector.
