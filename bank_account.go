@@ -85,6 +85,9 @@ const (
 	Association  Usage = "ASSO"
 )
 
+// Usages lists the usages.
+func Usages() []Usage { return []Usage{Private, Organisation, Association} }
+
 // AccountDetails holds what an institution reports about a bank account. Empty text, the zero date
 // and nil mean that the institution reports no value.
 //

@@ -142,7 +142,7 @@ func wordsOf(t reflect.Type) []string {
 var typeWords = map[reflect.Type][]string{
 	reflect.TypeFor[payment.Actor]():              texts(payment.Actors()),
 	reflect.TypeFor[passerelle.AccountType]():     accountTypes(),
-	reflect.TypeFor[passerelle.Usage]():           texts([]passerelle.Usage{passerelle.Private, passerelle.Organisation, passerelle.Association}),
+	reflect.TypeFor[passerelle.Usage]():           texts(passerelle.Usages()),
 	reflect.TypeFor[passerelle.AuthMechanism]():   texts([]passerelle.AuthMechanism{passerelle.ByCredentials, passerelle.ByWebauth}),
 	reflect.TypeFor[passerelle.TransactionType](): texts(passerelle.TransactionTypes()),
 	reflect.TypeFor[passerelle.ConnectionState](): slices.DeleteFunc(texts(passerelle.ConnectionStates()), func(s string) bool { return s == string(passerelle.Validating) }),

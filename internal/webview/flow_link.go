@@ -2,11 +2,13 @@ package webview
 
 import (
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"passerelle"
+	"passerelle/connector"
 	"passerelle/internal/wire"
 )
 
@@ -58,7 +60,43 @@ func readFilter(query url.Values, banks []wire.Bank) (filter, error) {
 			return f, passerelle.InvalidField(named.parameters, "must have at most %d values", maxNamed)
 		}
 	}
-	return f, nil
+	if f.Country != "" {
+		if _, err := passerelle.ParseCountry("connector_country", f.Country); err != nil {
+			return f, err
+		}
+	}
+	return f, checkLists(query)
+}
+
+var (
+	connectorName = regexp.MustCompile(`^([0-9]+|(?i:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}))$`)
+	ibanForm      = regexp.MustCompile(`^[A-Z]{2}[0-9]{2}[0-9A-Z]{8,30}$`)
+)
+
+// lists describes the allowed values of the lists in a link. Without these checks, a spelling
+// mistake would show pages on which nothing can be chosen. An unknown connector is no mistake: the
+// service may have offered it when the link was made.
+var lists = []struct {
+	parameter string
+	allows    func(value string) bool
+	right     string
+}{
+	{"connector_ids", connectorName.MatchString, "must be numbers of connectors"},
+	{"connector_uuids", connectorName.MatchString, "must be UUIDs of connectors"},
+	{"connector_capabilities", func(value string) bool { return slices.Contains(connector.Capabilities(), value) }, "must be one or more of " + strings.Join(connector.Capabilities(), ", ")},
+	{"account_types", func(value string) bool { t := passerelle.AccountType(value); return t.Details().Type == t }, "must be names of account types, such as checking; GET /account_types lists them"},
+	{"account_usages", func(value string) bool { return slices.Contains(passerelle.Usages(), passerelle.Usage(value)) }, "must be one or more of PRIV, ORGA, ASSO"},
+	{"account_ibans", func(value string) bool { return ibanForm.MatchString(plainNumber(value)) }, "must be IBANs"},
+}
+
+// checkLists returns an error for the first value that is not allowed.
+func checkLists(query url.Values) error {
+	for _, l := range lists {
+		if values := listOf(query, l.parameter); slices.ContainsFunc(values, func(value string) bool { return !l.allows(value) }) {
+			return passerelle.InvalidField(l.parameter, "%s", l.right)
+		}
+	}
+	return nil
 }
 
 // listOf reads a parameter with a list. The items are separated by commas, or the parameter is
