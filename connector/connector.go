@@ -305,17 +305,26 @@ func (r *Registry) DataReader(name string) (DataReader, bool) {
 	return reader, ok
 }
 
+// Find finds a connector by its UUID or its numeric id in decimal.
+func (r *Registry) Find(name string) (Connector, bool) {
+	c := r.set.Load().named(name)
+	return c, c != nil
+}
+
 // named returns the connector with a UUID or a numeric id, or nil. The case of letters does not
 // matter (RFC 9562, section 4): some libraries write UUIDs in capitals.
 func (s *set) named(name string) Connector { return s.byID[strings.ToLower(name)] }
 
-// Agreed returns the first name that is not empty. It fails with Invalid when this name means a
-// connector, and another name of the same request does not mean this connector.
+// Agreed returns the first name that is not empty, in lower case. It fails with Invalid when this
+// name means a connector, and another name of the same request does not mean this connector.
 func (r *Registry) Agreed(all ...passerelle.NamedConnector) (passerelle.NamedConnector, error) {
 	known := r.set.Load()
 	all = slices.DeleteFunc(all, func(n passerelle.NamedConnector) bool { return n.Name == "" })
 	if len(all) == 0 {
 		return passerelle.NamedConnector{}, nil
+	}
+	for i := range all {
+		all[i].Name = strings.ToLower(all[i].Name)
 	}
 	first := known.named(all[0].Name)
 	for _, other := range all[1:] {

@@ -2,8 +2,6 @@ package aggregation
 
 import (
 	"context"
-	"strconv"
-	"strings"
 	"time"
 
 	"passerelle"
@@ -65,13 +63,11 @@ func (a *Aggregation) ConfigureSource(ctx context.Context, d passerelle.Domain, 
 // profile returns the profile of the connector with this UUID or number, without the settings of
 // the domain.
 func (a *Aggregation) profile(d passerelle.Domain, name string) (connector.Profile, bool) {
-	for _, c := range a.Connectors.All() {
-		p := c.Profile()
-		if Usable(d, p) && (p.UUID == strings.ToLower(name) || strconv.FormatInt(p.ID, 10) == name) {
-			return p, true
-		}
+	c, known := a.Connectors.Find(name)
+	if !known || !Usable(d, c.Profile()) {
+		return connector.Profile{}, false
 	}
-	return connector.Profile{}, false
+	return c.Profile(), true
 }
 
 // Usable reports whether a connector may be used in a domain. Live domains cannot use simulated

@@ -497,3 +497,35 @@ func TestTypesOfConnectorFields(t *testing.T) {
 		s.do(t, one).says(t, http.StatusOK, "", "")
 	})
 }
+
+// UUIDs of connectors may be in capitals. Responses have them in small letters.
+func TestUUIDsInCapitals(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		capitals := strings.ToUpper(testConnector)
+		uuidOf := func(a ask) string {
+			t.Helper()
+			var shown struct {
+				UUID          string
+				ConnectorUUID string `json:"connector_uuid"`
+			}
+			s.do(t, s.fill(t, a)).says(t, http.StatusOK, "", "").decode(t, &shown)
+			return shown.UUID + shown.ConnectorUUID
+		}
+		for name, a := range map[string]ask{
+			"a connection":           {method: "POST", path: "/connections", token: "user", body: strings.Replace(connecting, testConnector, capitals, 1)},
+			"a payment":              {method: "POST", path: "/payments", token: "admin", body: strings.Replace(minimalDraft, "{", `{"connector_uuid":"`+capitals+`","id_connector":40,`, 1)},
+			"a validation":           {method: "POST", path: "/payments/{payment}", token: "validate", body: strings.Replace(validation, testConnector, capitals, 1)},
+			"a connector":            {method: "GET", path: "/connectors/" + capitals},
+			"a configured connector": {method: "PUT", path: "/connectors/" + capitals, token: "config", body: `{"sync_frequency":2}`},
+		} {
+			if got := uuidOf(a); got != testConnector {
+				t.Errorf("%s has the connector %q", name, got)
+			}
+		}
+		var list struct{ Total int }
+		s.do(t, ask{method: "GET", path: "/payments?connector_uuid=" + capitals, token: "admin"}).says(t, http.StatusOK, "", "").decode(t, &list)
+		if list.Total != 2 {
+			t.Errorf("the list has %d payments, want 2", list.Total)
+		}
+	})
+}

@@ -239,7 +239,7 @@ func bankNamed(banks []wire.Bank, text string) (string, bool) {
 	if text == "" {
 		return "", true
 	}
-	i := slices.IndexFunc(banks, func(b wire.Bank) bool { return b.UUID == text || strings.EqualFold(b.Name, text) })
+	i := slices.IndexFunc(banks, func(b wire.Bank) bool { return strings.EqualFold(b.UUID, text) || strings.EqualFold(b.Name, text) })
 	if i < 0 {
 		return "", false
 	}

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"passerelle"
@@ -88,7 +89,9 @@ func Find(ctx context.Context, db *store.Reader, name string) (Program, error) {
 	if err != nil {
 		return Program{}, err
 	}
-	i := slices.IndexFunc(all, func(p Program) bool { return p.UUID == name || strconv.FormatInt(p.Number(), 10) == name })
+	i := slices.IndexFunc(all, func(p Program) bool {
+		return strings.EqualFold(p.UUID, name) || strconv.FormatInt(p.Number(), 10) == name
+	})
 	if i < 0 {
 		return Program{}, store.ErrNotFound
 	}
