@@ -29,7 +29,7 @@ func ParsePeriod(field, s string) (Period, error) {
 			return Period{first: first, unit: unit}, nil
 		}
 	}
-	return Period{}, InvalidField(field, "must be a day, month or year in the form YYYY-MM-DD, YYYY-MM or YYYY, such as 2024-03-01, 2024-03 or 2024")
+	return Period{}, InvalidField(field, "must be a day, month or year that exists, in the form YYYY-MM-DD, YYYY-MM or YYYY, such as 2024-03-01, 2024-03 or 2024")
 }
 
 // ParseInstant reads a DateTime in a zone. It also reads a Period, and returns its first instant.
@@ -40,7 +40,7 @@ func ParseInstant(field, s string, loc *time.Location) (time.Time, error) {
 	}
 	t, err := ParseDateTime(field, s, loc)
 	if err != nil {
-		return t, InvalidField(field, "must be a DateTime YYYY-MM-DD HH:MM:SS or a date YYYY-MM-DD")
+		return t, InvalidField(field, "must be a DateTime YYYY-MM-DD HH:MM:SS or a date YYYY-MM-DD that exists, such as 2024-03-01")
 	}
 	return t, nil
 }

@@ -83,7 +83,7 @@ func TestInstants(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "yesterday", "2026-02-30", "2026-11-20 25:00:00", "2026-11-20T10:00:00Z"} {
-		if got, err := passerelle.ParseInstant("since", text, paris); !errors.Is(err, passerelle.Invalid) || !strings.Contains(err.Error(), "since: must be a DateTime") {
+		if got, err := passerelle.ParseInstant("since", text, paris); !errors.Is(err, passerelle.Invalid) || !strings.Contains(err.Error(), "since: must be a DateTime YYYY-MM-DD HH:MM:SS or a date YYYY-MM-DD that exists, such as ") {
 			t.Errorf("%q is %s, %v", text, got, err)
 		}
 	}

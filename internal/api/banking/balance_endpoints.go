@@ -138,6 +138,8 @@ func (in balancesInput) days(c *httpapi.Caller, today passerelle.Date) (passerel
 	switch {
 	case last.Compare(first) < 0:
 		return first, last, passerelle.InvalidField("max_date", "must not be before min_date, %s", first)
+	case first.AddDays(maxBalanceDays).Compare(last) <= 0 && in.MaxDate == "":
+		return first, last, passerelle.InvalidField("min_date", "must be less than %d days before max_date, which is %s by default", maxBalanceDays, last)
 	case first.AddDays(maxBalanceDays).Compare(last) <= 0:
 		return first, last, passerelle.InvalidField("max_date", "must be less than %d days after min_date: %s to %s is longer", maxBalanceDays, first, last)
 	}
