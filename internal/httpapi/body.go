@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -148,14 +149,39 @@ func notForFiles(n *node) error {
 	return at.invalid("must be a field with a name, not a file")
 }
 
-// refuseFiles fails for a file in a field that does not accept files.
+// refuseFiles fails for a file in a field that does not accept files. The error names the field that
+// accepts a file, if there is one.
 func refuseFiles(body *node, p *plan) error {
 	for i := range body.nodes {
 		if body.nodes[i].shape != file {
 			continue
 		}
 		if field := p.body.find(body.nodes[i].name); field == nil || !takesFile(field.typ) {
-			return notForFiles(&body.nodes[i])
+			return p.withFileField(notForFiles(&body.nodes[i]))
+		}
+	}
+	return nil
+}
+
+// withFileField adds the name of the field for a file to an error about a misplaced file.
+func (p *plan) withFileField(err error) error {
+	at := slices.IndexFunc(p.body.list, func(f field) bool { return takesFile(f.typ) })
+	var reported *passerelle.Error
+	if at >= 0 && errors.As(err, &reported) {
+		reported.Message += fmt.Sprintf("; the field for the file is %s", p.body.list[at].name)
+	}
+	return err
+}
+
+// compressions lists the content codings that compress a body. The service ignores other values of
+// Content-Encoding, because some clients send a character set in it.
+var compressions = []string{"gzip", "x-gzip", "deflate", "compress", "x-compress", "br", "zstd"}
+
+// refuseCompression fails for a compressed body.
+func refuseCompression(contentEncoding string) error {
+	for coding := range strings.SplitSeq(strings.ToLower(contentEncoding), ",") {
+		if slices.Contains(compressions, strings.TrimSpace(coding)) {
+			return passerelle.InvalidField("Content-Encoding", "must be absent: the service does not decompress request bodies")
 		}
 	}
 	return nil

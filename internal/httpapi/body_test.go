@@ -14,6 +14,11 @@ func (c call) as(contentType string) call { c.contentType = contentType; return 
 
 func (c call) with(query string) call { c.url += "?" + query; return c }
 
+func (c call) encoded(how string) call {
+	c.header = map[string]string{"Content-Encoding": how}
+	return c
+}
+
 func (c call) strict() call {
 	c.header = map[string]string{"Prefer": "handling=strict"}
 	return c
@@ -102,6 +107,9 @@ func TestBodiesRefused(t *testing.T) {
 		"too large":               {post(`{"name":"` + strings.Repeat("x", 1<<20) + `"}`), outcome{413, "payloadTooLarge", "1 MiB", ""}},
 
 		"media type":            {post("x").as("text/plain"), invalid("Content-Type: must be one of application/json, ")},
+		"compressed":            {post("\x1f\x8b").encoded("GZip"), invalid("Content-Encoding: must be absent: the service does not decompress request bodies")},
+		"compressed twice":      {post("x").encoded("identity, br"), invalid("Content-Encoding: must be absent")},
+		"a character set":       {post(`{"name":"a"}`).encoded("utf-8"), outcome{status: 200}},
 		"media type unreadable": {post("x").as("a/b;;=;"), invalid("Content-Type: not a media type")},
 
 		"form, nested level":       {post("name=a&first[amount]=1").as(formType), invalid("first[amount]: a form cannot have nested members")},

@@ -38,7 +38,7 @@ func TestFiles(t *testing.T) {
 		"base64 in JSON":          {call{method: "POST", url: "/2.0/pictures", body: `{"picture":"AP8="}`}, outcome{status: 200, body: `{"name":"","size":2}`}},
 		"base64 in the query":     {call{method: "POST", url: "/2.0/pictures?picture=AP8%3D"}, outcome{status: 200, body: `{"name":"","size":2}`}},
 		"a file for a text":       {form(part(`name=name; filename=x`, "n") + picture), outcome{status: 400, code: "invalidValue", message: "name: must be a field with a name, not a file"}},
-		"a file nobody asked for": {form(part(`name=other; filename=x`, "n") + picture), outcome{status: 400, code: "invalidValue", message: "other: must be a field"}},
+		"a file nobody asked for": {form(part(`name=other; filename=x`, "n") + picture), outcome{status: 400, code: "invalidValue", message: "other: must be a field with a name, not a file; the field for the file is picture"}},
 		"a file without a name":   {form(part(`filename=x`, "n")), outcome{status: 400, code: "invalidValue", message: "not a file"}},
 		"a file twice":            {form(picture + picture), outcome{status: 400, code: "invalidValue", message: "picture: given twice"}},
 		"a file and a text":       {form(picture + part("name=picture", "AP8=")), outcome{status: 400, code: "invalidValue", message: "picture: given twice"}},

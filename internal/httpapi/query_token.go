@@ -15,7 +15,11 @@ const tokenParameter = "token"
 // presented returns the token of a request. It reads the header and, in domains that allow it, the
 // address.
 func (x *exchange) presented(inAddress string) (string, error) {
-	if inAddress == "" || len(x.request.Header["Authorization"]) > 0 {
+	sent := len(x.request.Header["Authorization"]) > 0
+	if !sent && !x.reads() && x.request.URL.Query().Has(tokenParameter) {
+		return "", unauthenticated("The Authorization header must be sent once, as \"Bearer <token>\"; the parameter token works only in GET requests.")
+	}
+	if inAddress == "" || sent {
 		return bearer(x.request.Header)
 	}
 	if !x.caller.Settings.On(settings.QueryToken) {
@@ -28,8 +32,7 @@ func (x *exchange) presented(inAddress string) (string, error) {
 // too. The links, cursors and signatures of a read therefore contain no token. The parameter stays
 // if the endpoint itself has a parameter with this name.
 func (x *exchange) hideToken() string {
-	reads := x.request.Method == http.MethodGet || x.request.Method == http.MethodHead
-	if !reads || x.endpoint.plan.query.find(tokenParameter) != nil {
+	if !x.reads() || x.endpoint.plan.query.find(tokenParameter) != nil {
 		return ""
 	}
 	query, err := url.ParseQuery(x.request.URL.RawQuery)
@@ -42,4 +45,8 @@ func (x *exchange) hideToken() string {
 	address.RawQuery = query.Encode()
 	bare.URL, x.request = &address, &bare
 	return token
+}
+
+func (x *exchange) reads() bool {
+	return x.request.Method == http.MethodGet || x.request.Method == http.MethodHead
 }

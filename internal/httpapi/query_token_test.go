@@ -12,6 +12,7 @@ import (
 func TestTokenInTheAddress(t *testing.T) {
 	s := newService(t)
 	refused := outcome{status: 401, code: "invalidToken", message: "The token is not valid."}
+	unread := outcome{status: 401, code: "invalidToken", message: "must be sent once, as \"Bearer <token>\"; the parameter token works only in GET requests"}
 	unsent := outcome{status: 401, code: "invalidToken", message: "must be sent once"}
 	for name, test := range map[string]struct {
 		call call
@@ -27,9 +28,9 @@ func TestTokenInTheAddress(t *testing.T) {
 		"empty":                  {call{url: "/2.0/items/3?token="}, unsent},
 		"the header comes first": {call{url: "/2.0/items/3?token=reader", token: "nobody"}, refused},
 		"a header that is none":  {call{url: "/2.0/items/3?token=reader", header: map[string]string{"Authorization": "Basic x"}}, outcome{status: 401, code: "invalidToken", message: "must be \"Bearer"}},
-		"to create":              {call{method: "POST", url: "/2.0/items?token=admin", body: `{"name":"a"}`}, unsent},
-		"to change":              {call{method: "PUT", url: "/2.0/items/3?token=admin", body: `{}`}, unsent},
-		"to delete":              {call{method: "DELETE", url: "/2.0/items/3?token=admin"}, unsent},
+		"to create":              {call{method: "POST", url: "/2.0/items?token=admin", body: `{"name":"a"}`}, unread},
+		"to change":              {call{method: "PUT", url: "/2.0/items/3?token=admin", body: `{}`}, unread},
+		"to delete":              {call{method: "DELETE", url: "/2.0/items/3?token=admin"}, unread},
 		"a domain without":       {call{url: "http://two.example/2.0/items/3?token=reader"}, outcome{status: 401, code: "invalidToken", message: "accepts no token in the address"}},
 	} {
 		t.Run(name, func(t *testing.T) { s.check(t, test.call, test.want) })

@@ -140,6 +140,9 @@ func (x *exchange) bindBody(b *binding, in reflect.Value) error {
 	if !hasBody(x.request.Method) {
 		return nil
 	}
+	if err := refuseCompression(x.request.Header.Get("Content-Encoding")); err != nil {
+		return err
+	}
 	body, err := parseBody(x.request.Context(), x.raw, x.request.Header.Get("Content-Type"), x.endpoint.plan.rawField())
 	if err != nil {
 		return err
