@@ -159,6 +159,8 @@ func (s *fixture) wrongAnswers(t *testing.T) {
 		`fields {"fields":{"code":"12","device":"phone"}}`:                              "fields.code: must match",
 		`fields {"fields":{"code":"1234","device":"fax"}}`:                              "fields.device: must be one of",
 		`fields {"fields":{"code":"1234","device":"phone"},"confirm":true}`:             "body: fields, confirm belong to different requests",
+		`decoupled {"resume":true,"client_redirect_uri":"https://shop.example/pay"}`:    "body: resume, client_redirect_uri belong to different requests; send one of them at a time; client_redirect_uri goes with cancel",
+		`decoupled {"cancelled":true}`:                                                  "webview_url: is required, or one of resume, fields, psu_validate, confirm, cancel (with client_redirect_uri)",
 		`created {"cancel":true,"webview_url":"https://shop.example/pay"}`:              "body: cancel, webview_url belong to different requests",
 		`pending ` + redirect("https://shop.example/elsewhere"):                         "client_redirect_uri: ",
 		`created ` + redirect("https://shop.example/back?a=1"):                          "client_redirect_uri: ",

@@ -24,7 +24,11 @@ func newVariant(f reflect.StructField, index []int) variant {
 	if f.Type.Kind() != reflect.Pointer || f.Type.Elem().Kind() != reflect.Struct {
 		panic(fmt.Sprintf("httpapi: the variant %s is not a pointer to a struct", f.Name))
 	}
-	return variant{name: f.Tag.Get("variant"), index: index, typ: f.Type.Elem(), fields: objectPlan(f.Type.Elem())}
+	made := variant{name: f.Tag.Get("variant"), index: index, typ: f.Type.Elem(), fields: objectPlan(f.Type.Elem())}
+	if len(made.fields.required()) == 0 {
+		panic(fmt.Sprintf("httpapi: the variant %s has no required field", f.Name))
+	}
+	return made
 }
 
 // bodies returns the sets of fields that a body may have.
@@ -69,7 +73,7 @@ func (p *plan) choose(body *node) (variant, error) {
 		}
 	}
 	if len(fitting) == 0 {
-		return variant{}, passerelle.InvalidField("body", "%s belong to different requests; send one of them at a time", strings.Join(came, ", "))
+		return variant{}, passerelle.InvalidField("body", "%s belong to different requests; send one of them at a time%s", strings.Join(came, ", "), p.companions(came))
 	}
 	for _, v := range fitting {
 		if missing(v.fields.required(), came) == nil {
@@ -80,6 +84,24 @@ func (p *plan) choose(body *node) (variant, error) {
 		return variant{}, p.nothing()
 	}
 	return fitting[0], nil
+}
+
+// companions says which keys go only with another key, the first required key of their variant. It
+// returns "" when there are none.
+func (p *plan) companions(came []string) string {
+	var text strings.Builder
+	for _, name := range came {
+		var with []string
+		for _, v := range p.variants {
+			if first := v.fields.required()[0]; v.fields.find(name) != nil && !slices.Contains(with, first) {
+				with = append(with, first)
+			}
+		}
+		if !slices.Contains(with, name) {
+			fmt.Fprintf(&text, "; %s goes with %s", name, strings.Join(with, " or "))
+		}
+	}
+	return text.String()
 }
 
 // knownKeys returns those keys of a body that at least one variant has. It ignores members with the
@@ -101,7 +123,11 @@ func (p *plan) knownKeys(body *node) []string {
 func (p *plan) nothing() error {
 	required := make([]string, len(p.variants))
 	for i, v := range p.variants {
-		required[i] = strings.Join(v.fields.required(), " with ")
+		names := v.fields.required()
+		required[i] = names[0]
+		if len(names) > 1 {
+			required[i] += " (with " + strings.Join(names[1:], ", ") + ")"
+		}
 	}
 	return passerelle.MissingField(required[0], "is required, or one of "+strings.Join(required[1:], ", "))
 }
