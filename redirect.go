@@ -28,10 +28,16 @@ func ParseReturnURL(field, s string) (string, error) {
 	return s, nil
 }
 
+// wrongHost also explains how to write names with other letters, because percent-encoding is only
+// for the parts after the host.
+const wrongHost = "must have a host of the letters a to z, digits, dots and hyphens; write a name with other letters in Punycode, such as xn--e1afmkfd.xn--p1ai"
+
 func urlFault(s string) string {
 	switch {
 	case len(s) > MaxURL:
 		return "must have at most " + strconv.Itoa(MaxURL) + " characters"
+	case strings.ContainsFunc(writtenHost(s), func(r rune) bool { return r >= 0x80 }):
+		return wrongHost
 	case strings.ContainsFunc(s, outsideURL):
 		return "must be written in ASCII, with other characters, spaces and backslashes percent-encoded"
 	case strings.Contains(s, "#"):
@@ -44,11 +50,20 @@ func urlFault(s string) string {
 	case u.User != nil:
 		return "must have no user info before the host"
 	case !strings.HasPrefix(u.Host, "[") && strings.ContainsFunc(u.Hostname(), outsideHost):
-		return "must have a host of letters, digits, dots and hyphens"
+		return wrongHost
 	case !usablePort(u):
 		return "must have a port from 1 to 65535, or none"
 	}
 	return ""
+}
+
+// writtenHost returns the part of a URL between the scheme and the path.
+func writtenHost(s string) string {
+	_, rest, _ := strings.Cut(s, "://")
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		rest = rest[:end]
+	}
+	return rest
 }
 
 // outsideURL reports characters that RFC 3986 does not allow anywhere in a URL. Browsers

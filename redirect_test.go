@@ -44,6 +44,26 @@ func TestURLsRefused(t *testing.T) {
 	}
 }
 
+// A host with other letters is refused with the way to write it. Percent-encoding helps only in the
+// rest of a URL.
+func TestHostsInOtherAlphabets(t *testing.T) {
+	for s, want := range map[string]string{
+		"https://пример.рф/":                           "write a name with other letters in Punycode",
+		"https://пример.рф":                            "write a name with other letters in Punycode",
+		"https://" + url.PathEscape("пример.рф") + "/": "write a name with other letters in Punycode",
+		"https://client.example/пример":                "percent-encoded",
+		"https://client.example/a b":                   "percent-encoded",
+	} {
+		if _, err := passerelle.ParseRedirectURI("client_redirect_uri", s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: the error %v does not say: %s", s, err, want)
+		}
+	}
+	const punycode = "https://xn--e1afmkfd.xn--p1ai/"
+	if _, err := passerelle.ParseRedirectURI("client_redirect_uri", punycode); err != nil {
+		t.Errorf("%s: %v", punycode, err)
+	}
+}
+
 func TestQueryOnlyInReturnURL(t *testing.T) {
 	for _, s := range []string{"https://client.example/cb?", "https://client.example?a=1", "https://client.example/cb?a=1&b=%20"} {
 		if got, err := passerelle.ParseReturnURL("webview_url", s); err != nil || got != s {
