@@ -47,7 +47,7 @@ func ParseScopes(words ...string) (Scopes, error) {
 		}
 	}
 	if len(scopes) == 0 {
-		return nil, MissingField("scope", "at least one scope is required, such as payments:admin")
+		return nil, MissingField("scope", "at least one scope is required, such as payments:validate")
 	}
 	return scopes, nil
 }

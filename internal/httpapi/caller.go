@@ -117,12 +117,21 @@ func (n Needs) open(query string) bool {
 
 func (n Needs) check(p access.Principal) error {
 	if len(n.Kinds) > 0 && !slices.Contains(n.Kinds, p.Kind) {
-		return &passerelle.Error{Kind: passerelle.Forbidden, Code: "forbidden", Message: "This kind of token cannot be used for this call."}
+		return &passerelle.Error{Kind: passerelle.Forbidden, Code: "forbidden", Message: "This kind of token cannot be used for this call, which needs a token of the kind " + strings.Join(n.kinds(), " or ") + "."}
 	}
 	if len(n.AnyScope) > 0 && !p.Scopes.Has(n.AnyScope...) {
 		return Lacking(n.AnyScope...)
 	}
 	return nil
+}
+
+// kinds returns the names of the accepted kinds of token.
+func (n Needs) kinds() []string {
+	names := make([]string, len(n.Kinds))
+	for i, kind := range n.Kinds {
+		names[i] = string(kind)
+	}
+	return names
 }
 
 // Lacking returns the error for a token without any of the scopes.

@@ -164,11 +164,7 @@ func (n Needs) String() string {
 		words = append(words, "No token needed, except with "+n.Guarded+".")
 	}
 	if len(n.Kinds) > 0 {
-		kinds := make([]string, len(n.Kinds))
-		for i, kind := range n.Kinds {
-			kinds[i] = string(kind)
-		}
-		words = append(words, "Kinds of token: "+strings.Join(kinds, ", ")+".")
+		words = append(words, "Kinds of token: "+strings.Join(n.kinds(), ", ")+".")
 	}
 	if len(n.AnyScope) > 0 {
 		words = append(words, "One of the scopes: "+strings.Join(n.scopes(), ", ")+".")

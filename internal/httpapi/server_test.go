@@ -159,7 +159,7 @@ func TestAuthorisation(t *testing.T) {
 		"unknown":                    {call{url: url, token: "x"}, outcome{status: 401, code: "invalidToken", message: "not valid"}},
 		"no scope":                   {call{url: url, token: "user"}, outcome{status: 403, code: "forbidden", message: "payments:read-only payments:admin"}},
 		"scope, other kind":          {call{method: "POST", url: "/2.0/items", token: "reader"}, outcome{status: 403, code: "forbidden", message: "payments:admin"}},
-		"kind":                       {call{url: "/2.0/things", token: "admin"}, outcome{status: 403, code: "forbidden", message: "kind of token"}},
+		"kind":                       {call{url: "/2.0/things", token: "admin"}, outcome{status: 403, code: "forbidden", message: "This kind of token cannot be used for this call, which needs a token of the kind user."}},
 		"before the body":            {call{method: "POST", url: "/2.0/items", body: "{"}, malformed},
 		"after the route":            {call{url: "/2.0/nothing"}, outcome{status: 404, code: "notFound", message: "No such resource."}},
 		"sensitive with the scope":   {call{method: "POST", url: "/2.0/items?show_sensitive=true&name=x", token: "second"}, outcome{status: 200}},
