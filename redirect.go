@@ -36,10 +36,8 @@ func urlFault(s string) string {
 	switch {
 	case len(s) > MaxURL:
 		return "must have at most " + strconv.Itoa(MaxURL) + " characters"
-	case strings.ContainsFunc(writtenHost(s), func(r rune) bool { return r >= 0x80 }):
-		return wrongHost
 	case strings.ContainsFunc(s, outsideURL):
-		return "must be written in ASCII, with other characters, spaces and backslashes percent-encoded"
+		return foreignFault(s)
 	case strings.Contains(s, "#"):
 		return "must have no fragment"
 	}
@@ -57,13 +55,16 @@ func urlFault(s string) string {
 	return ""
 }
 
-// writtenHost returns the part of a URL between the scheme and the path.
-func writtenHost(s string) string {
-	_, rest, _ := strings.Cut(s, "://")
-	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
-		rest = rest[:end]
+// foreignFault describes the fault of a text with characters that no URL contains.
+func foreignFault(s string) string {
+	_, host, _ := strings.Cut(s, "://")
+	if end := strings.IndexAny(host, "/?#"); end >= 0 {
+		host = host[:end]
 	}
-	return rest
+	if strings.ContainsFunc(host, func(r rune) bool { return r >= 0x80 }) {
+		return wrongHost
+	}
+	return "must be written in ASCII, with other characters, spaces and backslashes percent-encoded"
 }
 
 // outsideURL reports characters that RFC 3986 does not allow anywhere in a URL. Browsers
