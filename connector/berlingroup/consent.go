@@ -221,6 +221,11 @@ func (v *reading) prepareNextStep(ctx context.Context, status, message string) e
 	if v.Present && toPage && v.Callback == nil && v.Now.Sub(v.memory.Asked) >= v.file.Profile.pageLife() {
 		return v.wish(ctx)
 	}
+	if a.Step == atServer && a.OAuth.Back != v.ReturnURL { // a return address is valid only once
+		if err := v.openServer(ctx, a, v.person()); err != nil {
+			return err
+		}
+	}
 	return v.waitForPerson(message)
 }
 

@@ -95,7 +95,8 @@ func TestRefusedRefreshTokens(t *testing.T) {
 }
 
 // TestErrorsOfReturns checks with which errors (RFC 6749, section 4.1.2.1) an authorisation server
-// says that the customer refused. After other errors, the customer has decided nothing.
+// says that the customer refused. After other errors, the customer has decided nothing, and a user
+// gets a page that leads back to the new return address, because each is valid only once.
 func TestErrorsOfReturns(t *testing.T) {
 	for returned, refused := range map[string]bool{
 		"access_denied": true, "user_cancelled": true, "server_error": false, "temporarily_unavailable": false, "invalid_scope": false, "unauthorized_client": false,
@@ -114,11 +115,14 @@ func TestErrorsOfReturns(t *testing.T) {
 		bank.file += "\n[profile.accounts]\nconsents = [\"global\"]\n"
 		reader, _ := bank.load().Connector().(connector.DataReader)
 		read, err := reader.Read(t.Context(), connector.DataRequest{
-			Present: true, Now: noon, Callback: url.Values{"error": {returned}}, ReturnURL: "https://hub.example/back?state=1",
-			Memory: fmt.Appendf(nil, `{"consent":"C1","asked":%q,"approval":{"step":"server","page":"https://bank.example/2","oauth":{"verifier":"v"}}}`, noon.Format(time.RFC3339)),
+			Present: true, Now: noon, Callback: url.Values{"error": {returned}}, ReturnURL: "https://hub.example/back?state=NEW",
+			Memory: fmt.Appendf(nil, `{"consent":"C1","asked":%q,"approval":{"step":"server","page":"https://bank.example/2?state=OLD","oauth":{"verifier":"v","back":"https://hub.example/back?state=OLD"}}}`, noon.Format(time.RFC3339)),
 		}, nil)
 		if err != nil || read.State != passerelle.WebauthRequired || (read.Message == "Access was refused.") != refused || (read.URL != "") == refused {
 			t.Errorf("%s: the read ends with %+v, %v", returned, read, err)
+		}
+		if page, err := url.Parse(read.URL); err != nil || !refused && (page.Query().Get("state") != "NEW" || page.Query().Get("redirect_uri") != "https://hub.example/back?state=NEW") {
+			t.Errorf("%s: the new page is %q, %v", returned, read.URL, err)
 		}
 	}
 }
