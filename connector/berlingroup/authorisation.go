@@ -379,11 +379,12 @@ func (b *Bank) place(r request, href string, into *string) error {
 	return nil
 }
 
-// placeOwn stores the address of the authorisation. It ignores an address on another host, such as
-// an address behind the bank's gateway, because the connector can find the authorisation in the
-// bank's list.
+// placeOwn stores the address of the authorisation. If the link leads to another host, such as one
+// behind the bank's gateway, placeOwn stores the same path at the bank if it is below the request's.
 func (b *Bank) placeOwn(r request, href string, into *authorisation) {
-	_ = b.place(r, href, &into.Own)
+	if name := links.Below(r.path, href); b.place(r, href, &into.Own) != nil && name != "" {
+		into.Own = r.path + "/" + name
+	}
 }
 
 // setTarget sets the target of a request.

@@ -3,6 +3,7 @@ package berlingroup_test
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -38,10 +39,10 @@ func TestLinksOfAnAddressWithAPath(t *testing.T) {
 }
 
 // TestAuthorisationsBehindAGateway checks that a payer can approve although the addresses of the
-// authorisation lead to a host that only the bank knows. The connector finds the authorisation in
-// the bank's list.
+// authorisation lead to a host that only the bank knows, with other paths. The connector finds the
+// authorisation in the bank's list.
 func TestAuthorisationsBehindAGateway(t *testing.T) {
-	const inside = "http://core.bank.internal:8080" + order1 + "/authorisations/1"
+	const inside = "http://core.bank.internal:8080/orders/1/authorisations/1"
 	for name, test := range map[string]struct {
 		location, scaStatus string
 	}{
@@ -70,6 +71,40 @@ func TestAuthorisationsBehindAGateway(t *testing.T) {
 				t.Errorf("the approved order: %+v, %v; calls %q", report, err, bank.calls)
 			}
 		})
+	}
+}
+
+// TestOwnPathsBehindAGateway checks that the connector asks for the state of an authorisation by its
+// path if the link leads to a host that only the bank knows. Consents have no list of
+// authorisations, and the connector does not read the one of a cancellation.
+func TestOwnPathsBehindAGateway(t *testing.T) {
+	const inside, page = "http://core.bank.internal:8080/gate", `{"href":"https://bank.example/page"}`
+	bank := newScripted(t, map[string][]scriptedAnswer{
+		"DELETE order":                            once(http.StatusAccepted, `{"transactionStatus":"ACTC","_links":{"startAuthorisation":{"href":"`+order1+`/cancellation-authorisations"}}}`),
+		"POST order/cancellation-authorisations":  once(http.StatusCreated, `{"scaStatus":"received","_links":{"scaRedirect":`+page+`,"scaStatus":{"href":"`+inside+order1+`/cancellation-authorisations/7"}}}`),
+		"GET order/cancellation-authorisations/7": once(http.StatusOK, `{"scaStatus":"failed"}`),
+		"GET order/status":                        once(http.StatusOK, `{"transactionStatus":"ACTC"}`),
+		"POST /v1/consents":                       once(http.StatusCreated, `{"consentStatus":"received","consentId":"C1","_links":{"scaRedirect":`+page+`,"scaStatus":{"href":"`+inside+consent1+`/authorisations/8"}}}`),
+		"GET consent/status":                      once(http.StatusOK, `{"consentStatus":"received"}`),
+		"GET consent/authorisations/8":            once(http.StatusOK, `{"scaStatus":"failed"}`),
+	})
+	o := bank.order(approvedMemory)
+	o.Payment.State = payment.Pending
+	if report, err := o.cancel(); err != nil || report.Cancellation != payment.CancellationAwaiting {
+		t.Fatalf("the cancellation: %+v, %v; calls %q", report, err, bank.calls)
+	}
+	if report, err := o.status(); err != nil || report.Cancellation != payment.CancellationRefused {
+		t.Errorf("the refused cancellation: %+v, %v; calls %q", report, err, bank.calls)
+	}
+	bank.file += "\n[profile.accounts]\nconsents = [\"global\"]\n"
+	reader, _ := bank.load().Connector().(connector.DataReader)
+	r := &bankReader{t: t, reader: reader, now: noon}
+	if read, _, err := r.read(true); err != nil || read.URL != "https://bank.example/page" {
+		t.Fatalf("the consent: %+v, %v; calls %q", read, err, bank.calls)
+	}
+	read, err := reader.Read(t.Context(), connector.DataRequest{Present: true, Now: noon, Callback: url.Values{}, Memory: r.memory}, nil)
+	if err != nil || read.Message != "Access was refused." {
+		t.Errorf("the refused consent: %+v, %v; calls %q", read, err, bank.calls)
 	}
 }
 

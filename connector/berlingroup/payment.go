@@ -18,6 +18,7 @@ import (
 
 	"passerelle/connector"
 	"passerelle/connector/berlingroup/codes"
+	"passerelle/connector/berlingroup/links"
 	"passerelle/payment"
 )
 
@@ -239,10 +240,8 @@ func (v *ordering) later() payment.Report {
 // taken stores the bank's id of an accepted order, and reports whether the response contains the
 // id. The id comes from the body or, if the body has no id, from the header Location.
 func (v *ordering) taken(r request, a answer, id string) bool {
-	if at, err := url.Parse(a.header.Get("Location")); id == "" && err == nil && a.succeeded() {
-		if _, name, found := strings.Cut(at.Path, r.path+"/"); found {
-			id = name
-		}
+	if id == "" && a.succeeded() {
+		id, _ = url.PathUnescape(links.Below(r.path, a.header.Get("Location"))) // without an error, because the path is parsed
 	}
 	if id == "" || len(id) > maxID || strings.Contains(id, "/") {
 		return false
@@ -287,9 +286,8 @@ func (v *ordering) stands(ctx context.Context) (payment.Report, error) {
 	return v.carryOn(ctx, status)
 }
 
-// askProgress asks for the state of the payer's authorisations. If the address of an authorisation
-// of the order is unknown, askProgress first reads the bank's list of the order's authorisations.
-// It does not do so while a cancellation is under way.
+// askProgress asks for the state of the payer's authorisations. If one of the order has no known
+// address, askProgress first reads the bank's list of them, unless a cancellation is under way.
 func (v *ordering) askProgress(ctx context.Context, a *authorisation) error {
 	unknown := a.Own == "" && (a.Page != "" || a.Step == inApp)
 	if (unknown || a.Unlisted) && v.memory.Cancelling == nil {

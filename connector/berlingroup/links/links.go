@@ -49,6 +49,17 @@ func Target(base, href string) (string, error) {
 	return to.String(), nil
 }
 
+// Below returns the part of a link's path, in its escaped form, that follows root. The link may lead
+// to any server. Below returns "" if root is empty or not part of the link's path.
+func Below(root, href string) string {
+	to, err := url.Parse(href)
+	if err != nil || root == "" {
+		return ""
+	}
+	_, rest, _ := strings.Cut(to.EscapedPath(), root+"/")
+	return rest
+}
+
 // fromHost returns a link that is a path from the base as a path from the host. The standard
 // permits both, and its examples have both. Other links do not change.
 func fromHost(root, href string) string {

@@ -30,3 +30,19 @@ func TestTarget(t *testing.T) {
 		}
 	}
 }
+
+// TestBelow checks which part of a link's path follows a root, on any server.
+func TestBelow(t *testing.T) {
+	for _, test := range []struct{ root, href, want string }{
+		{"/v1/x", "http://core.internal:8080/gate/v1/x/7/authorisations/a%2F1?page=2#end", "7/authorisations/a%2F1"},
+		{"/v1/x", "/v1/x/7", "7"},
+		{"/v1/x", "/v1/xy/7", ""},
+		{"/v1/x", "/v1/x", ""},
+		{"/v1/x", "http://core.internal:port/v1/x/7", ""},
+		{"", "https://core.internal/v1/x/7", ""},
+	} {
+		if got := links.Below(test.root, test.href); got != test.want {
+			t.Errorf("%s below %q: %q, want %q", test.href, test.root, got, test.want)
+		}
+	}
+}
