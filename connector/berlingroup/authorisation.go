@@ -62,9 +62,10 @@ type authorisation struct {
 	// Page is the address for the customer's browser.
 	Page string `json:"page,omitempty"`
 	// Opened is the time from which the page's life counts: the time of the first report with the
-	// page, or of the last failure to replace the page. An approved cancellation without a page has
-	// the time of the first report after the approval.
-	Opened time.Time `json:"opened,omitzero"`
+	// page, or of the last failure to replace the page. Approved is the time of the first report after
+	// the approval of a cancellation.
+	Opened   time.Time `json:"opened,omitzero"`
+	Approved time.Time `json:"approved,omitzero"`
 	// Message is the bank's text for the person.
 	Message string `json:"message,omitempty"`
 	// Person is the customer's user name at the bank, once the customer has entered it.

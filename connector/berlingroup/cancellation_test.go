@@ -55,10 +55,11 @@ func TestAnswersToCancellations(t *testing.T) {
 }
 
 // TestSlowCancellations checks that the connector asks less and less often about a cancellation that
-// the payer has approved, while the bank does not cancel the order.
+// the payer has approved, while the bank does not cancel the order. The age of the page has no
+// influence.
 func TestSlowCancellations(t *testing.T) {
 	bank := newScripted(t, map[string][]scriptedAnswer{"GET order/status": once(200, `{"transactionStatus":"ACTC"}`)})
-	for name, opened := range map[string]string{"on a page": `,"page":"https://bank.example/cancel","opened":"2026-03-02T12:00:00Z"`, "in an app": ""} {
+	for name, opened := range map[string]string{"on a page": `,"page":"https://bank.example/cancel","opened":"2026-03-02T11:51:00Z"`, "in an app": ""} {
 		o := bank.order(strings.TrimSuffix(approvedMemory, "}") + `,"cancelling":{"step":"authorised"` + opened + `}}`)
 		o.Payment.State, o.Payment.CancelCode = payment.Pending, payment.CancelledByClient
 		for _, step := range []struct{ age, wait time.Duration }{{0, time.Second}, {8 * time.Second, 2 * time.Second}, {24 * time.Hour, 6 * time.Hour}} {

@@ -62,8 +62,8 @@ func (v *ordering) cancelling(report *payment.Report, s paymentStatus) {
 	case v.memory.Cancelling.Step == failed || s.ended():
 		report.Cancellation, v.memory.Cancelling = payment.CancellationRefused, nil
 	case v.memory.Cancelling.Step == authorised: // the bank is about to cancel the order
-		v.memory.Cancelling.Opened = cmp.Or(v.memory.Cancelling.Opened, v.Now)
-		report.CheckAfter = max(shortly, v.Now.Sub(v.memory.Cancelling.Opened)/4)
+		v.memory.Cancelling.Approved = cmp.Or(v.memory.Cancelling.Approved, v.Now)
+		report.CheckAfter = max(shortly, v.Now.Sub(v.memory.Cancelling.Approved)/4)
 	default:
 		report.Cancellation = payment.CancellationAwaiting
 	}
