@@ -352,7 +352,7 @@ const maxID = 200
 func (b *Bank) follow(r request, href string) (string, error) {
 	address, err := links.Target(b.base, href)
 	if err != nil {
-		return "", b.fault(r, errElsewhere, fmt.Sprintf("its link to %s leads to another host, which is not followed", r.call))
+		return "", b.fault(r, err, fmt.Sprintf("its link to %s leads to another host, which is not followed", r.call))
 	}
 	return address, nil
 }

@@ -251,8 +251,7 @@ func (b *Bank) broken(ctx context.Context, r request, err error, unsent bool) er
 // Only the operator can act.
 var errUnfit = errors.New("our certificate is of no use at the bank")
 
-// errElsewhere means that the bank redirects a request, or that a link leads to another host. A
-// request to that host would disclose secrets.
+// errElsewhere means that the bank redirects a request, which would disclose secrets elsewhere.
 var errElsewhere = errors.New("it redirects to another address, which Passerelle does not follow: correct address.api")
 
 func (r request) most() int64 {
