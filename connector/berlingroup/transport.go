@@ -74,7 +74,7 @@ type answer struct {
 	taking time.Duration
 	// untried means that the call failed before it tried a connection.
 	untried bool
-	// ungranted means that the customer's grant has ended. A status 401 is then about the token.
+	// ungranted means that the request had no token, or its grant has ended: a 401 is about the token.
 	ungranted bool
 }
 

@@ -37,7 +37,7 @@ func (s *Server) closeConnection(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) finish(x *exchange, r *http.Request, answer *recorder, took time.Duration) {
 	route := x.matched(r)
-	method := known(r.Method)
+	method := methodLabel(r.Method)
 	s.options.Metrics.end(method, route, answer.status, took)
 	x.endSpan(method, route, answer.status)
 	s.options.Log.LogAttrs(r.Context(), slog.LevelInfo, "request",

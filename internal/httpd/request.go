@@ -100,8 +100,8 @@ func (x *exchange) endSpan(method, route string, status int) {
 	x.span.End(nil)
 }
 
-// known returns the method of a request, as spans and metrics name it. Clients can invent methods.
-func known(method string) string {
+// methodLabel returns the method of a request, as spans and metrics name it. Clients can invent methods.
+func methodLabel(method string) string {
 	if !methods[method] {
 		return "_OTHER"
 	}
