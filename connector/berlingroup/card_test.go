@@ -3,6 +3,7 @@ package berlingroup_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -48,6 +49,35 @@ func TestDebitAccounting(t *testing.T) {
 				t.Errorf("%+v, want the value %s", got.rows, test.value)
 			}
 		})
+	}
+}
+
+// TestBookedCardPurchases checks that a pending purchase keeps its key if the bank books it for the
+// same shop with other words, also when debits are positive. The user's own number is in all
+// purchases.
+func TestBookedCardPurchases(t *testing.T) {
+	const purchase = `{"valueDate":"2026-03-02","transactionDetails":%q,"transactionAmount":{"currency":"EUR","amount":"12.50"},
+		"debtorAccount":{"maskedPan":"525412******3241"},"creditorAccount":{"iban":%q}%s}`
+	for shop, kept := range map[string]bool{"DE1": true, "DE2": false} {
+		bank := newReadable(t, "[profile.accounts]", "[profile.accounts]\ncard_accounts = true")
+		reader := bank.reader()
+		report := `"pending":[` + fmt.Sprintf(purchase, "Shoes", "DE1", "") + `]`
+		bank.answer = func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case "/v1/accounts":
+				fmt.Fprint(w, `{"accounts":[]}`)
+			case "/v1/card-accounts":
+				fmt.Fprint(w, `{"cardAccounts":[{"debitAccounting":true,"resourceId":"K","currency":"EUR","balances":[],"_links":{"transactions":{"href":"/v1/card-accounts/K/transactions"}}}]}`)
+			default:
+				fmt.Fprint(w, `{"cardTransactions":{`+report+`}}`)
+			}
+		}
+		before := reader.reads()
+		report = `"booked":[` + fmt.Sprintf(purchase, "Retail 4711", shop, `,"bookingDate":"2026-03-04"`) + `]`
+		after := reader.reads()
+		if len(before.rows) != 1 || len(after.rows) != 1 || slices.Equal(before.keys(), after.keys()) != kept {
+			t.Errorf("%s: the keys are %q before and %q after", shop, before.keys(), after.keys())
+		}
 	}
 }
 

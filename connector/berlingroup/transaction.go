@@ -239,8 +239,8 @@ func (t *transaction) kind() passerelle.TransactionType {
 // identity returns the data that distinguishes the transaction from others.
 func (t *transaction) identity(a *Accounts) identity.Transaction {
 	value, _ := t.Amount.decimal()
-	sum, other := value.Trim(0).String(), t.DebtorNumber
-	if value.IsNeg() {
+	sum, other := value.Trim(0).String(), t.DebtorNumber // keys contain the sum as the bank reports it
+	if signed, _ := t.Amount.signed(t.debitAccounting); signed.IsNeg() {
 		other = t.CreditorNumber
 	}
 	one := identity.Transaction{
