@@ -196,8 +196,7 @@ type person struct {
 	scope string
 	// save stores the memory with the authorisation.
 	save func(context.Context)
-	// granted is the grant for the order. The connector uses this grant while the authorisation has
-	// no token of its own.
+	// granted is the grant for the order, in use while the authorisation has no token of its own.
 	granted *grant
 }
 
@@ -408,8 +407,7 @@ func (d *denied) Error() string {
 	return fmt.Sprintf("the call %s got the status %d", d.r.call, d.a.status)
 }
 
-// callAbout sends a request about an authorisation. It fails with *denied when the bank refuses the
-// request.
+// callAbout sends a request about an authorisation. It fails with *denied when the bank refuses it.
 func (b *Bank) callAbout(ctx context.Context, a *authorisation, p person, r request) (scaAnswer, http.Header, error) {
 	var said scaAnswer
 	got, err := b.callGranted(ctx, p.grant(a), r, p.save)
@@ -445,11 +443,9 @@ func (b *Bank) callAndUpdate(ctx context.Context, a *authorisation, p person, r 
 	return err
 }
 
-// mayHaveStarted reports whether the bank may have started an authorisation although the request
-// for it failed.
+// mayHaveStarted reports whether the bank may have started an authorisation despite the error.
 func mayHaveStarted(err error) bool {
-	var denial *denied
-	if errors.As(err, &denial) {
+	if denial, found := errors.AsType[*denied](err); found {
 		return denial.a.status >= http.StatusInternalServerError
 	}
 	return err != nil && !errors.Is(err, connector.ErrNotSent)
@@ -561,14 +557,17 @@ func (b *Bank) sendAnswer(ctx context.Context, a *authorisation, p person, value
 
 // back stores the query with which the customer returned from a page. The connector does not trust
 // the query to say that the customer approved: it asks the bank. The query can say that the
-// customer refused.
-func (a *authorisation) back(query url.Values) {
-	if query == nil || a.Step != atPage && a.Step != atServer || a.Step == atServer && codes.Undecided(query.Get("error")) {
-		return
+// customer refused. If the query shows a fault that the operator can remove, back returns its text.
+func (a *authorisation) back(query url.Values) string {
+	if query == nil || a.Step != atPage && a.Step != atServer {
+		return ""
+	}
+	if fault, undecided := codes.Undecided(query.Get("error")); undecided && a.Step == atServer {
+		return fault
 	}
 	a.Back, a.Declined = true, query.Get("error") != "" || query.Get(nokParameter) != ""
 	if a.Declined {
-		return
+		return ""
 	}
 	if code := query.Get("confirmationCode"); code != "" && a.Step == atPage {
 		a.Code = code
@@ -576,6 +575,7 @@ func (a *authorisation) back(query url.Values) {
 	if code := query.Get("code"); code != "" && a.OAuth != nil {
 		a.OAuth.Code = code
 	}
+	return ""
 }
 
 // redeem does the steps after the customer's return: it exchanges a code for a token and, if the

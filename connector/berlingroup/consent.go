@@ -133,7 +133,9 @@ func (v *reading) askConsent(ctx context.Context) error {
 // afterwards.
 func (v *reading) authorise(ctx context.Context) error {
 	a, p := &v.memory.Approval, v.person()
-	a.back(v.Callback)
+	if fault := a.back(v.Callback); fault != "" {
+		return &readRefusal{state: passerelle.Bug, fault: v.fault(request{call: "authorise"}, errRefused, fault)}
+	}
 	err := v.redeem(ctx, a, p)
 	if err == nil && len(v.Answers) > 0 {
 		err = v.sendAnswer(ctx, a, p, v.Answers)
@@ -193,8 +195,8 @@ func (v *reading) approvedFormer(ctx context.Context) bool {
 // any other *denied into the refusal of the read. It returns all other errors unchanged.
 func (v *reading) unlessDenied(err error) (string, error) {
 	var message string
-	var denial *denied
-	if !errors.As(err, &denial) {
+	denial, found := errors.AsType[*denied](err)
+	if !found {
 		return "", err
 	}
 	all := v.messages(denial.r, denial.a)
@@ -337,8 +339,7 @@ func (v *reading) wish(ctx context.Context) error {
 
 // toRefusal converts a *denied into the refusal of a read. It returns other errors unchanged.
 func (v *reading) toRefusal(err error) error {
-	var denial *denied
-	if errors.As(err, &denial) {
+	if denial, found := errors.AsType[*denied](err); found {
 		return v.refused(denial.r, denial.a)
 	}
 	return err

@@ -96,17 +96,25 @@ func TestRefusedRefreshTokens(t *testing.T) {
 
 // TestErrorsOfReturns checks with which errors (RFC 6749, section 4.1.2.1) an authorisation server
 // says that the customer refused. After other errors, the customer has decided nothing, and a user
-// gets a page that leads back to the new return address, because each is valid only once.
+// gets a page that leads back to the new return address, because each is valid only once. If the
+// operator can remove the cause, the operator reads what to do.
 func TestErrorsOfReturns(t *testing.T) {
-	for returned, refused := range map[string]bool{
-		"access_denied": true, "user_cancelled": true, "server_error": false, "temporarily_unavailable": false, "invalid_scope": false, "unauthorized_client": false,
+	for returned, test := range map[string]struct {
+		refused bool
+		fault   string
+	}{
+		"access_denied": {true, ""}, "user_cancelled": {true, ""}, "server_error": {false, ""}, "temporarily_unavailable": {false, ""},
+		"invalid_scope":       {false, "returns invalid_scope: ask the bank to let this client request the scopes AIS and PIS"},
+		"unauthorized_client": {false, "returns unauthorized_client: check oauth.client_id"},
+		"invalid_request":     {false, "returns invalid_request: check the table oauth"}, "unsupported_response_type": {false, "returns unsupported_response_type: check the table oauth"},
 	} {
+		refused := test.refused
 		bank := newScripted(t, map[string][]scriptedAnswer{
 			"GET order/status": {{200, `{"transactionStatus":"RCVD"}`}, {200, `{"transactionStatus":"RJCT"}`}}, "GET consent/status": once(200, `{"consentStatus":"received"}`),
 		})
 		o := bank.order(`{"path":"` + order1 + `","approval":{"step":"server","page":"https://bank.example/1","oauth":{"verifier":"v"}}}`)
 		o.Callback = url.Values{"error": {returned}}
-		if report, err := o.status(); err != nil || report.ValidateURI != "https://bank.example/1" {
+		if report, err := o.status(); err != nil || report.ValidateURI != "https://bank.example/1" || !strings.Contains(report.Remark, test.fault) || test.fault == "" && report.Remark != "" {
 			t.Errorf("%s: %+v, %v", returned, report, err)
 		}
 		if report, err := o.status(); err != nil || (report.Code == payment.CancelledByUser) != refused {
@@ -114,10 +122,19 @@ func TestErrorsOfReturns(t *testing.T) {
 		}
 		bank.file += "\n[profile.accounts]\nconsents = [\"global\"]\n"
 		reader, _ := bank.load().Connector().(connector.DataReader)
-		read, err := reader.Read(t.Context(), connector.DataRequest{
+		request := connector.DataRequest{
 			Present: true, Now: noon, Callback: url.Values{"error": {returned}}, ReturnURL: "https://hub.example/back?state=NEW",
 			Memory: fmt.Appendf(nil, `{"consent":"C1","asked":%q,"approval":{"step":"server","page":"https://bank.example/2?state=OLD","oauth":{"verifier":"v","back":"https://hub.example/back?state=OLD"}}}`, noon.Format(time.RFC3339)),
-		}, nil)
+		}
+		read, err := reader.Read(t.Context(), request, nil)
+		checkOperator(t, err, test.fault)
+		if test.fault != "" {
+			if read.State != passerelle.Bug {
+				t.Errorf("%s: the read ends with %+v", returned, read)
+			}
+			request.Memory, request.Callback = read.Memory, nil
+			read, err = reader.Read(t.Context(), request, nil) // the user tries again
+		}
 		if err != nil || read.State != passerelle.WebauthRequired || (read.Message == "Access was refused.") != refused || (read.URL != "") == refused {
 			t.Errorf("%s: the read ends with %+v, %v", returned, read, err)
 		}

@@ -50,8 +50,7 @@ type orderMemory struct {
 	Lines    map[int]payment.ErrorCode `json:"lines,omitempty"`
 	Divided  time.Time                 `json:"divided,omitzero"`
 	Approval authorisation             `json:"approval,omitzero"`
-	// Cancelling is the authorisation of the cancellation, nil when no cancellation is under
-	// way.
+	// Cancelling is the authorisation of the cancellation, nil when no cancellation is under way.
 	Cancelling *authorisation `json:"cancelling,omitempty"`
 	// Blind means that the bank requires a token for the status and accepts no token of ours.
 	Blind bool `json:"blind,omitempty"`
@@ -262,7 +261,7 @@ func (v *ordering) current() *authorisation {
 // stands asks the bank for the state of the order and the progress of its payer.
 func (v *ordering) stands(ctx context.Context) (payment.Report, error) {
 	a := v.current()
-	a.back(v.Callback)
+	fault := a.back(v.Callback)
 	if a.Code != "" {
 		if err := v.askEarlier(ctx, a, v.person()); err != nil {
 			return payment.Report{}, err
@@ -283,7 +282,9 @@ func (v *ordering) stands(ctx context.Context) (payment.Report, error) {
 			return payment.Report{}, err
 		}
 	}
-	return v.carryOn(ctx, status)
+	report, err := v.carryOn(ctx, status)
+	report.Remark = strings.TrimSpace(report.Remark + " " + fault)
+	return report, err
 }
 
 // askProgress asks for the state of the payer's authorisations. If one of the order has no known
@@ -325,11 +326,9 @@ func (v *ordering) list(ctx context.Context, a *authorisation) error {
 // one. The payer then keeps the last page.
 const mostEarlier = 5
 
-// tried drops the error *denied, because the status of the order shows the result of the denied
-// step.
+// tried drops the error *denied, because the order's status shows the result of the denied step.
 func (v *ordering) tried(err error) error {
-	var denial *denied
-	if errors.As(err, &denial) {
+	if _, found := errors.AsType[*denied](err); found {
 		return nil
 	}
 	return err
@@ -373,8 +372,7 @@ func (v *ordering) approved(s paymentStatus) bool {
 	return v.shown(s) || v.unclear(s) && v.presumed()
 }
 
-// shown reports whether the payment's state, the status or the authorisation shows the payer's
-// approval.
+// shown reports whether the payment's state, the status or the authorisation shows an approval.
 func (v *ordering) shown(s paymentStatus) bool {
 	return v.Payment.State == payment.Pending || v.memory.Approval.Step == authorised || codes.Rank(s.Transaction) >= codes.Rank(codes.Executing)
 }

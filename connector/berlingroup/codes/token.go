@@ -1,9 +1,6 @@
 package codes
 
-import (
-	"encoding/json"
-	"slices"
-)
+import "encoding/json"
 
 // InvalidGrant is the only error of RFC 6749, section 5.2, after which an authorisation server will
 // never accept the code or the refresh token of the request.
@@ -12,6 +9,8 @@ const InvalidGrant = "invalid_grant"
 // These are the remedies for errors of authorisation servers.
 const (
 	clientRemedy = "check oauth.client_id and tls.certificate: the authorisation server does not accept this client"
+	scopeRemedy  = "ask the bank to let this client request the scopes AIS and PIS"
+	queryRemedy  = "check the table oauth: the authorisation server does not accept the address of its page"
 	tableRemedy  = "check the table oauth: the authorisation server does not accept the request for a token"
 )
 
@@ -36,11 +35,21 @@ func TokenError(body []byte) (string, string) {
 	return "", tableRemedy
 }
 
-// serverFaults are the errors of RFC 6749, section 4.1.2.1, with which an authorisation server sends
-// a customer back who has not decided.
-var serverFaults = []string{"invalid_request", "unauthorized_client", "unsupported_response_type", "invalid_scope", "server_error", "temporarily_unavailable"}
+// pageRemedies maps the errors of RFC 6749, section 4.1.2.1, with which an authorisation server sends
+// a customer back who has not decided, to what the operator can do. A remedy is empty if it is
+// enough to try again.
+var pageRemedies = map[string]string{
+	"invalid_request": queryRemedy, "unsupported_response_type": queryRemedy, "unauthorized_client": clientRemedy, "invalid_scope": scopeRemedy,
+	"server_error": "", "temporarily_unavailable": "",
+}
 
 // Undecided reports whether the customer has decided nothing, according to the error with which an
 // authorisation server sends the customer back. With access_denied or an error of the server's own,
-// the customer has refused.
-func Undecided(failure string) bool { return slices.Contains(serverFaults, failure) }
+// the customer has refused. If the operator can act, Undecided also returns the error and the remedy.
+func Undecided(failure string) (string, bool) {
+	remedy, undecided := pageRemedies[failure]
+	if remedy == "" {
+		return "", undecided
+	}
+	return "the authorisation server returns " + failure + ": " + remedy, true
+}
