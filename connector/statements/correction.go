@@ -106,9 +106,11 @@ func (i *issue) within(other *issue) bool {
 type corrected struct {
 	// omitted identifies the statements in the file that add no transactions, by their numbers in
 	// drafts: a later issue has already replaced them, or they repeat a statement of the file.
-	// present holds the names of the statements in the file.
+	// present holds the names of the statements in the file. closing is the closing balance of the
+	// latest statement that is not omitted, or nil.
 	omitted map[int]bool
 	present map[string]bool
+	closing *statementfile.StatementBalance
 	// again lists the periods of the statements that replace earlier statements. kept holds the
 	// keys of entries in the file that must not be removed.
 	again []period
@@ -138,15 +140,16 @@ func (a *account) correct(e *statementfile.StatementEntry, c *corrected) {
 	}
 }
 
-// repeat omits a statement if the file already has the same statement with the same id. It keeps a
-// statement that may follow itself, because its balances are equal. Without an id, it also keeps a
-// statement of one day, because others may lead back to its opening balance on that day.
+// repeat omits a statement that the file already has with the same id. It keeps a statement that
+// continues the one before it, because the balances of a day may return to an earlier one. Some banks
+// give all statements the same id.
 func (c *corrected) repeat(one *issue, id string, number int) {
-	oneDay := one.Closing.Date.Compare(one.Opening.Date) <= 0
-	if one.Opening.Amount.Equal(one.Closing.Amount) || oneDay && id == "" {
+	name := one.name() + "/" + id
+	if c.closing != nil && c.closing.Date == one.Opening.Date && c.closing.Amount.Equal(one.Opening.Amount) {
+		c.present[name] = true
 		return
 	}
-	c.once(strings.Join([]string{one.name(), one.Created.String(), id}, "/"), number)
+	c.once(name, number)
 }
 
 // once omits a statement if the file already has a statement with the same name.

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/govalues/decimal"
+
 	"passerelle"
 	"passerelle/connector/statements"
 	"passerelle/statementfile"
@@ -281,6 +283,18 @@ func TestCorrectionOnOneLine(t *testing.T) {
 	}
 }
 
+// oneDay returns a statement of one day with one entry.
+func oneDay() statementfile.Written {
+	day := passerelle.DateOf(time.Date(2026, time.November, 5, 0, 0, 0, 0, time.UTC), time.UTC)
+	return statementfile.Written{FileStatement: statementfile.FileStatement{
+		From: day, To: day, Account: statementfile.StatementAccount{IBAN: "FR7630006000011234567890189", Currency: "EUR"},
+		Opening: &statementfile.StatementBalance{Date: day, Amount: decimal.MustParse("100.00")},
+		Closing: &statementfile.StatementBalance{Date: day, Amount: decimal.MustParse("110.00")},
+	}, Entries: func(yield func(statementfile.StatementEntry, error) bool) {
+		yield(statementfile.StatementEntry{Booked: day, Value: day, Amount: decimal.MustParse("10.00"), Wording: "Rent"}, nil)
+	}}
+}
+
 // TestStatementTwiceInAFile checks that a repeated statement in a file adds no transactions. Several
 // statements of one day that lead from balance to balance are no repetitions.
 func TestStatementTwiceInAFile(t *testing.T) {
@@ -288,7 +302,19 @@ func TestStatementTwiceInAFile(t *testing.T) {
 		return strings.Replace(text, ":60", fmt.Sprintf(":28C:%d\n:60", n), 1)
 	}
 	week := ":20:A\n:25:FR7630006000011234567890189\n:28C:1\n:60F:C261031EUR100,00\n:61:261102C10,00NTRFNONREF\n:86:Rent\n:61:261102C10,00NTRFNONREF\n:86:Rent\n:62F:C261105EUR120,00\n-\n"
-	up, down := dayStatement(100, 110, "F"), dayStatement(110, 100, "F")
+	up, down, further := dayStatement(100, 110, "F"), dayStatement(110, 100, "F"), dayStatement(110, 120, "F")
+	made := func(at string) string {
+		balance := func(kind, day string, amount int) string {
+			return fmt.Sprintf(`<Bal><Tp><CdOrPrtry><Cd>%s</Cd></CdOrPrtry></Tp><Amt Ccy="EUR">%d</Amt><CdtDbtInd>CRDT</CdtDbtInd><Dt><Dt>%s</Dt></Dt></Bal>`, kind, amount, day)
+		}
+		return `<Stmt><Id>1</Id><CreDtTm>` + at + `</CreDtTm><Acct><Id><IBAN>FR7630006000011234567890189</IBAN></Id><Ccy>EUR</Ccy></Acct>` + balance("OPBD", "2026-11-04", 100) + balance("CLBD", "2026-11-05", 110) +
+			`<Ntry><Amt Ccy="EUR">10</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts><BookgDt><Dt>2026-11-05</Dt></BookgDt><AddtlNtryInf>Rent</AddtlNtryInf></Ntry></Stmt>`
+	}
+	remade := `<Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.08"><BkToCstmrStmt>` + made("2026-11-05T20:00:00") + made("2026-11-06T09:00:00") + `</BkToCstmrStmt></Document>`
+	var french strings.Builder
+	if err := statementfile.Write(&french, statementfile.CFONB, oneDay()); err != nil {
+		t.Fatal(err)
+	}
 	const entry = "<STMTTRN><DTPOSTED>20261102<TRNAMT>10<NAME>Rent</STMTTRN>"
 	download := func(entries, asOf string) string {
 		return "<OFX><STMTRS><CURDEF>EUR<BANKACCTFROM><ACCTID>7</BANKACCTFROM><BANKTRANLIST>" + entries + "</BANKTRANLIST><LEDGERBAL><BALAMT>9<DTASOF>" + asOf + "</LEDGERBAL></STMTRS></OFX>\n"
@@ -300,7 +326,12 @@ func TestStatementTwiceInAFile(t *testing.T) {
 		"a week":                  {week + week, 2},
 		"a week after another":    {week + strings.NewReplacer("C261031EUR100", "C261105EUR120", "2611021", "2611061", "261105EUR120,00\n-", "261107EUR140,00\n-").Replace(week) + week, 4},
 		"a numbered day":          {numbered(1, up) + numbered(1, up), 1},
+		"a day without a number":  {up + up, 1},
 		"days without numbers":    {up + down + up, 3},
+		"two days' worth again":   {up + further + up + further, 2},
+		"days with one number":    {numbered(0, up) + numbered(0, down) + numbered(0, up), 3},
+		"another time":            {remade, 1},
+		"a French day":            {french.String() + french.String(), 1},
 		"a download":              {download(entry+entry, "20261103") + download(entry+entry, "20261103"), 2},
 		"downloads of two times":  {download(entry, "20261103080000") + download(entry, "20261103120000"), 2},
 		"days with other numbers": {numbered(1, up) + numbered(2, down) + numbered(3, up), 3},
