@@ -81,14 +81,28 @@ func (p ObjectStore) WriteText(ctx context.Context, key, text string) error {
 	return nil
 }
 
-// Move changes the key of an object. After a failure, the object may exist under both keys.
-func (p ObjectStore) Move(ctx context.Context, from, to string) error {
-	_, err := p.client.CopyObject(ctx, minio.CopyDestOptions{Bucket: p.bucket, Object: to}, minio.CopySrcOptions{Bucket: p.bucket, Object: from})
-	if err == nil {
-		err = p.client.RemoveObject(ctx, p.bucket, from, minio.RemoveObjectOptions{})
+// Copy stores an object under another key too. It returns false, and stores nothing, if another
+// program has replaced or removed the object since it was found.
+func (p ObjectStore) Copy(ctx context.Context, from Object, to string) (bool, error) {
+	_, err := p.client.CopyObject(ctx, minio.CopyDestOptions{Bucket: p.bucket, Object: to}, minio.CopySrcOptions{Bucket: p.bucket, Object: from.Key, MatchETag: from.ETag})
+	switch code := minio.ToErrorResponse(err).Code; {
+	case code == minio.PreconditionFailed || code == minio.NoSuchKey:
+		return false, nil
+	case err != nil:
+		return false, away("copy an object", err)
 	}
-	if err != nil {
-		return away("move an object", err)
+	return true, nil
+}
+
+// Remove removes an object unless another program has replaced it since it was found. S3 servers
+// have no common condition for a removal, so content is lost that arrives between the question and
+// the removal.
+func (p ObjectStore) Remove(ctx context.Context, one Object) error {
+	if now, there, err := p.Find(ctx, one.Key); err != nil || !there || now.ETag != one.ETag {
+		return err
+	}
+	if err := p.client.RemoveObject(ctx, p.bucket, one.Key, minio.RemoveObjectOptions{}); err != nil {
+		return away("remove an object", err)
 	}
 	return nil
 }

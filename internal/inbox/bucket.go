@@ -44,10 +44,7 @@ func (b *bucket) Files(ctx context.Context) ([]WaitingFile, error) {
 }
 
 func (b *bucket) Done(ctx context.Context, file WaitingFile, refused string) error {
-	if now, there, err := b.place.Find(ctx, file.Name); err != nil || !there || now.ETag != file.version {
-		return err
-	}
-	to := importedFolder
+	from, to := blob.Object{Key: file.Name, ETag: file.version}, importedFolder
 	if refused != "" {
 		to = refusedFolder
 	}
@@ -55,11 +52,16 @@ func (b *bucket) Done(ctx context.Context, file WaitingFile, refused string) err
 		_, there, err := b.place.Find(ctx, key)
 		return there, err
 	})
-	if err == nil && refused != "" {
-		err = b.place.WriteText(ctx, name+reasonEnding, refused+"\n")
-	}
 	if err != nil {
 		return err
 	}
-	return b.place.Move(ctx, file.Name, name)
+	if copied, err := b.place.Copy(ctx, from, name); err != nil || !copied {
+		return err
+	}
+	if refused != "" {
+		if err := b.place.WriteText(ctx, name+reasonEnding, refused+"\n"); err != nil {
+			return err
+		}
+	}
+	return b.place.Remove(ctx, from)
 }

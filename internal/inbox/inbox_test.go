@@ -24,6 +24,8 @@ type place struct {
 	inbox.Inbox
 	put func(name, text string)
 	all func() map[string]string
+	// before holds functions to call before the server of a bucket answers, by method and name.
+	before map[string]func()
 }
 
 func folder(t *testing.T) place {
@@ -38,7 +40,7 @@ func folder(t *testing.T) place {
 			t.Fatal(err)
 		}
 	}
-	return place{in, put, func() map[string]string {
+	return place{Inbox: in, put: put, all: func() map[string]string {
 		all := map[string]string{}
 		err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
@@ -61,18 +63,25 @@ func bucket(t *testing.T) place {
 	if err := memory.CreateBucket(t.Context(), "files"); err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(gofakes3.New(memory, gofakes3.WithV4Auth(map[string]string{"someone": "secret"})).Server())
+	p := place{before: map[string]func(){}}
+	answer := gofakes3.New(memory, gofakes3.WithV4Auth(map[string]string{"someone": "secret"})).Server()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if change := p.before[r.Method+" "+strings.TrimPrefix(r.URL.Path, "/files/from/banks/")]; change != nil {
+			change()
+		}
+		answer.ServeHTTP(w, r)
+	}))
 	t.Cleanup(server.Close)
 	in, err := inbox.NewBucket("s3://someone:secret@" + strings.TrimPrefix(server.URL, "http://") + "/files/from/banks?tls=none")
 	if err != nil {
 		t.Fatal(err)
 	}
-	put := func(name, text string) {
+	p.Inbox, p.put = in, func(name, text string) {
 		if _, err := memory.PutObject(t.Context(), "files", path.Join("from/banks", name), map[string]string{"Last-Modified": time.Now().UTC().Format(http.TimeFormat)}, strings.NewReader(text), int64(len(text))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return place{in, put, func() map[string]string {
+	p.all = func() map[string]string {
 		all := map[string]string{}
 		list, err := memory.ListBucket(t.Context(), "files", &gofakes3.Prefix{}, gofakes3.ListBucketPage{})
 		if err != nil {
@@ -91,7 +100,8 @@ func bucket(t *testing.T) place {
 			all[strings.TrimPrefix(one.Key, "from/banks/")] = text.String()
 		}
 		return all
-	}}
+	}
+	return p
 }
 
 // TestInbox checks that the inbox returns complete files in the order of their names, and moves
@@ -206,6 +216,34 @@ func TestFilesThatChange(t *testing.T) {
 		}
 		if content, err := again[0].Read(t.Context()); err != nil || string(content) != want["a.csv"] {
 			t.Errorf("%s: %q (%v)", name, content, err)
+		}
+	}
+}
+
+// TestFilesThatChangeDuringTheMove checks that new content waits in a bucket when it arrives after
+// the service has chosen the name of a processed file, or after it has copied the file.
+func TestFilesThatChangeDuringTheMove(t *testing.T) {
+	for at, want := range map[string]map[string]string{
+		"PUT imported/a.csv":    {"a.csv": "of Tuesday"},
+		"HEAD a.csv":            {"a.csv": "of Tuesday", "imported/a.csv": "of Monday"},
+		"PUT refused/a.csv":     {"a.csv": "of Tuesday"},
+		"PUT refused/a.csv.txt": {"a.csv": "of Tuesday", "refused/a.csv": "of Monday", "refused/a.csv.txt": "damaged\n"},
+	} {
+		p, refused := bucket(t), ""
+		if strings.Contains(at, "refused") {
+			refused = "damaged"
+		}
+		p.put("a.csv", "of Monday")
+		files, err := p.Files(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.before[at] = func() { p.put("a.csv", "of Tuesday") }
+		if err := p.Done(t.Context(), files[0], refused); err != nil {
+			t.Errorf("%s: %v", at, err)
+		}
+		if diff := cmp.Diff(want, p.all()); diff != "" {
+			t.Errorf("%s: %s", at, diff)
 		}
 	}
 }
