@@ -170,7 +170,7 @@ func TestStatementsThatCannotBeExported(t *testing.T) {
 	get(fmt.Sprintf("/users/me/accounts/%d/statement?format=cfonb120&min_date=1900-01-01", *out.Accounts[0].ID)).says(t, 400, "invalidValue", "format: a date is missing or outside 1960 to 2059")
 	get(account+"/statement?format=xls").says(t, 400, "invalidValue", "format: must be one of camt.053, mt940, cfonb120, ofx, csv")
 	get(account+"/statement?min_date=2026-11-05&max_date=2026-11-04").says(t, 400, "invalidValue", "max_date: must not be before min_date")
-	get(account+"/statement?min_date=2030").says(t, 400, "invalidValue", "min_date: must not be after today, 2026-11-20, because a statement without max_date ends today")
+	get(account+"/statement?min_date=2030").says(t, 400, "invalidValue", "min_date: must not be after 2026-11-20, the day of the account's last update")
 	get(account+"/statement?min_date="+url.QueryEscape("5 May")).says(t, 400, "invalidValue", "min_date")
 	get("/users/me/accounts/999999/statement").says(t, 404, "notFound", "")
 	get("/users/999999/accounts/1/statement").says(t, 404, "notFound", "")

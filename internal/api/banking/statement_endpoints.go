@@ -38,9 +38,6 @@ func (s *Service) exportStatement(ctx context.Context, c *httpapi.Caller, in exp
 	if !in.From().IsZero() {
 		first = passerelle.DateOf(in.From(), c.Location)
 	}
-	if in.MaxDate == "" && first.Compare(last) > 0 {
-		return httpapi.Stream{}, passerelle.InvalidField("min_date", "must not be after today, %s, because a statement without max_date ends today", last)
-	}
 	file, err := exports.Of(ctx, bankstore.From(s.DB), c.Domain.ID, *at.named, exports.Wish{Format: in.Format, First: first, Last: last, Now: now})
 	return httpapi.Stream{MediaType: file.MediaType, Name: file.Name, Write: file.Write}, err
 }
