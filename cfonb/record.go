@@ -78,13 +78,14 @@ func (r *record) trimmed(at span) string { return strings.Trim(r.get(at), " ") }
 
 const day = "020106"
 
-// A year has two digits in a record. The years from 60 to 99 are 1960 to 1999, and smaller years
-// are 2000 to 2059.
+// FirstYear and LastYear are the first and the last year of a day in a statement. A year has two
+// digits in a record: those from 60 to 99 are 1960 to 1999, and smaller ones are 2000 to 2059.
 const (
-	firstYear = 1960
-	lastYear  = 2059
-	pivot     = firstYear % 100
+	FirstYear = 1960
+	LastYear  = 2059
 )
+
+const pivot = FirstYear % 100
 
 // putDate writes a day. A missing day stays blank if it is optional.
 func (r *record) putDate(at span, d passerelle.Date, optional bool) error {
@@ -92,7 +93,7 @@ func (r *record) putDate(at span, d passerelle.Date, optional bool) error {
 		return nil
 	}
 	t := d.In(time.UTC)
-	if d.IsZero() || t.Year() < firstYear || t.Year() > lastYear {
+	if d.IsZero() || t.Year() < FirstYear || t.Year() > LastYear {
 		return errDate
 	}
 	r.put(at, t.Format(day))

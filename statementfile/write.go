@@ -7,8 +7,11 @@ import (
 	"io"
 	"iter"
 	"strings"
+	"time"
 
 	"github.com/govalues/decimal"
+
+	"passerelle"
 )
 
 // Written is a statement to write. Account, Opening, Closing and Entries are required. Created is
@@ -26,9 +29,9 @@ var writers = map[Format]func(*output, *Written) error{CAMT: writeCAMT, MT940: w
 // Write writes one statement: as camt.053.001.08, MT940, CFONB 120, OFX 2 or CSV. Texts that are
 // too long for the format are cut. Amounts and days never change, except that MT940 has the booking
 // day in place of a value day that is missing or too far away. Memory does not grow with the number
-// of entries, except for CFONB 120, which is written as a whole. Write fails with [ErrFrench], with
-// an error from the entries or from w, or when a value is missing or does not fit the format. It
-// may then have written part of the file.
+// of entries, except for CFONB 120, which is written as a whole. Write fails with an
+// *UnfitError when a value does not fit the format, with an error from the entries or from w, or
+// when a value is missing. It may then have written part of the file.
 func Write(w io.Writer, format Format, s Written) error {
 	write := writers[format]
 	switch {
@@ -47,8 +50,33 @@ func Write(w io.Writer, format Format, s Written) error {
 	return out.flush()
 }
 
-// ErrFrench means that CFONB 120 cannot represent an account.
-var ErrFrench = errors.New("CFONB 120 has accounts in France only, with an IBAN that begins with FR")
+// UnfitError means that a format cannot represent a statement. The text names the format and its
+// limit.
+type UnfitError struct {
+	Text string
+	// First and Last are the first and the last day of the format. They are zero unless a day of the
+	// statement is outside them.
+	First, Last passerelle.Date
+}
+
+// Error implements error.
+func (e *UnfitError) Error() string { return e.Text }
+
+// formatYears are the years of a format that writes them with two digits.
+type formatYears struct {
+	format      string
+	first, last int
+}
+
+func (y formatYears) check(d passerelle.Date) error {
+	if year := d.In(time.UTC).Year(); !d.IsZero() && y.first <= year && year <= y.last {
+		return nil
+	}
+	day := func(year int, month time.Month, day int) passerelle.Date {
+		return passerelle.DateOf(time.Date(year, month, day, 0, 0, 0, 0, time.UTC), time.UTC)
+	}
+	return &UnfitError{fmt.Sprintf("%s has the years %d to %d only", y.format, y.first, y.last), day(y.first, time.January, 1), day(y.last, time.December, 31)}
+}
 
 // output writes texts and stores the first error.
 type output struct {

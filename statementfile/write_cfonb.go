@@ -1,8 +1,10 @@
 package statementfile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/govalues/decimal"
 
@@ -19,16 +21,22 @@ func french(a StatementAccount) (cfonb.Account, bool) {
 	var is bool
 	out.Bank, out.Branch, out.Number, is = cfonb.Split(a.IBAN)
 	if n := a.Number; a.IBAN == "" && len(n) == frenchNumber {
-		out.Bank, out.Branch, out.Number, is = n[:5], n[5:10], n[10:], true
+		out.Bank, out.Branch, out.Number, is = n[:5], n[5:10], n[10:], strings.Trim(n, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
 	}
 	return out, is
 }
+
+var (
+	cfonbYears = formatYears{"CFONB 120", cfonb.FirstYear, cfonb.LastYear}
+	errFrench  = &UnfitError{Text: "CFONB 120 has accounts in France only, with an IBAN that begins with FR"}
+	errDigits  = &UnfitError{Text: fmt.Sprintf("CFONB 120 has amounts of at most 14 digits and %d decimals only", cfonb.MaxDecimals)}
+)
 
 func writeCFONB(o *output, s *Written) error {
 	out := cfonb.Statement{Opened: s.Opening.Date, Closed: s.Closing.Date}
 	var is bool
 	if out.Account, is = french(s.Account); !is {
-		return ErrFrench
+		return errFrench
 	}
 	var entries []StatementEntry
 	for e, err := range s.Entries {
@@ -42,9 +50,12 @@ func writeCFONB(o *output, s *Written) error {
 		scale = max(scale, needed(entries[i].Amount))
 	}
 	out.Account.Decimals = scale
-	var err error
-	if out.Balance, err = units(s.Closing.Amount, scale); err != nil {
-		return err
+	for _, b := range []*StatementBalance{s.Opening, s.Closing} {
+		amount, err := units(b.Amount, scale)
+		if err = cmp.Or(err, cfonbYears.check(b.Date)); err != nil {
+			return err
+		}
+		out.Balance = amount
 	}
 	for i := range entries {
 		m, err := movement(&entries[i], i+1, scale)
@@ -67,14 +78,18 @@ func units(d decimal.Decimal, scale int) (int64, error) {
 	for range scale {
 		unit *= 10
 	}
-	if !fits || whole > cfonb.MaxAmount/unit || whole < -cfonb.MaxAmount/unit {
-		return 0, fmt.Errorf("write a statement: %w", errAmount)
+	if scale > cfonb.MaxDecimals || !fits || whole > cfonb.MaxAmount/unit || whole < -cfonb.MaxAmount/unit {
+		return 0, errDigits
 	}
 	return whole*unit + rest, nil
 }
 
 func movement(e *StatementEntry, n, scale int) (cfonb.Movement, error) {
 	amount, err := units(e.Amount, scale)
+	err = cmp.Or(err, cfonbYears.check(e.Booked))
+	if !e.Value.IsZero() {
+		err = cmp.Or(err, cfonbYears.check(e.Value))
+	}
 	m := cfonb.Movement{
 		Operation: cfonb.Operation(e.Type, amount), Booked: e.Booked, Value: e.Value, Amount: amount, Label: e.Wording, Entry: n % 10_000_000, Reference: e.Reference,
 	}

@@ -2,7 +2,6 @@ package statementfile
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -26,8 +25,8 @@ const (
 )
 
 var (
-	errYears  = errors.New("write a statement: MT940 has the years 1980 to 2079 only")
-	errLength = errors.New("write a statement: MT940 has amounts of at most 15 characters only")
+	mtYears   = formatYears{"MT940", 1980, 2079}
+	errLength = &UnfitError{Text: "MT940 has amounts of at most 15 characters only"}
 )
 
 // mtKind returns the code of field 61 for a type.
@@ -74,11 +73,10 @@ func (s *Written) mtAmount(d decimal.Decimal) (string, error) {
 
 // mtDay formats a day as YYMMDD.
 func mtDay(d passerelle.Date) (string, error) {
-	text := strings.ReplaceAll(d.String(), "-", "")
-	if text < "19800101" || text > "20791231" {
-		return "", errYears
+	if err := mtYears.check(d); err != nil {
+		return "", err
 	}
-	return text[2:], nil
+	return strings.ReplaceAll(d.String(), "-", "")[2:], nil
 }
 
 func mtMark(negative bool) string { return mark(negative)[:1] }

@@ -244,15 +244,23 @@ func TestWriteRefused(t *testing.T) {
 		"balance":     {statementfile.CAMT, func(g *generated) { g.Opening = nil }, "a balance is missing"},
 		"account":     {statementfile.CAMT, func(g *generated) { g.Account.IBAN = "" }, "the account has no number"},
 		"not French":  {statementfile.CFONB, func(g *generated) { g.Account.IBAN = "DE89370400440532013000" }, "accounts in France only"},
-		"long amount": {statementfile.CFONB, func(g *generated) { g.Closing.Amount = decimal.MustParse("100000000000000000") }, "must be an amount"},
+		"long amount": {statementfile.CFONB, func(g *generated) { g.Closing.Amount = decimal.MustParse("100000000000000000") }, "amounts of at most 14 digits"},
+		"opening":     {statementfile.CFONB, func(g *generated) { g.Opening.Amount = decimal.MustParse("100000000000000000") }, "amounts of at most 14 digits"},
+		"day":         {statementfile.CFONB, func(g *generated) { g.Closing.Date = g.Closing.Date.AddDays(40_000) }, "the years 1960 to 2059"},
+		"value day":   {statementfile.CFONB, func(g *generated) { g.entries[0].Value = g.entries[0].Booked.AddDays(40_000) }, "the years 1960 to 2059"},
+		"number":      {statementfile.CFONB, func(g *generated) { g.Account.IBAN, g.Account.Number = "", strings.Repeat("a", 21) }, "accounts in France only"},
 		"MT amount":   {statementfile.MT940, func(g *generated) { g.Closing.Amount = decimal.MustParse("1000000000000000") }, "amounts of at most 15"},
 		"MT value":    {statementfile.MT940, func(g *generated) { g.entries[0].Value = g.entries[0].Booked.AddDays(40_000) }, "the years 1980 to 2079"},
 		"MT year":     {statementfile.MT940, func(g *generated) { g.Closing.Date = g.Closing.Date.AddDays(40_000) }, "the years 1980 to 2079"},
 	} {
 		g := generate(t, 3)
 		c.change(&g)
-		if err := statementfile.Write(&bytes.Buffer{}, c.format, g.Written); err == nil || !strings.Contains(err.Error(), c.want) {
+		err := statementfile.Write(&bytes.Buffer{}, c.format, g.Written)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+		if unfit, is := errors.AsType[*statementfile.UnfitError](err); is == slices.Contains([]string{"format", "balance", "account"}, name) || is && unfit.First.IsZero() == strings.Contains(c.want, "years") {
+			t.Errorf("%s: unfit %t, %+v", name, is, unfit)
 		}
 	}
 	for _, format := range []statementfile.Format{statementfile.CAMT, statementfile.MT940, statementfile.CFONB, statementfile.OFX, statementfile.CSV} {

@@ -91,17 +91,21 @@ func Of(ctx context.Context, db bankstore.Reader, domain passerelle.DomainID, ac
 }
 
 // fits fails when a format cannot represent the account, the days or the balances of a statement.
-// Write would fail too, but only after the response has begun.
+// Write would fail too, but only after the response has begun. The balance before the period has
+// the day before it, so the period must begin one day after the first day of the format.
 func fits(w statementfile.Written, format statementfile.Format) error {
 	w.Entries = func(func(statementfile.StatementEntry, error) bool) {}
 	err := statementfile.Write(io.Discard, format, w)
-	if err == nil {
-		return nil
+	unfit, is := errors.AsType[*statementfile.UnfitError](err)
+	switch {
+	case !is:
+		return err
+	case unfit.First.IsZero():
+		return passerelle.InvalidField("format", "%s", unfit)
+	case w.Opening.Date.Compare(unfit.First) < 0:
+		return passerelle.InvalidField("min_date", "must not be before %s, because %s, and the file has the balance of the day before", unfit.First.AddDays(1), unfit)
 	}
-	for cause := errors.Unwrap(err); cause != nil; cause = errors.Unwrap(err) {
-		err = cause
-	}
-	return passerelle.InvalidField("format", "%s", strings.TrimPrefix(err.Error(), "write a statement: "))
+	return passerelle.InvalidField("max_date", "must not be after %s, because %s", unfit.Last, unfit)
 }
 
 // export is a statement of an account for the period in filter.
