@@ -75,24 +75,29 @@ var (
 
 // lists describes the allowed values of the lists in a link. Without these checks, a spelling
 // mistake would show pages on which nothing can be chosen. An unknown connector is no mistake: the
-// service may have offered it when the link was made.
+// service may have offered it when the link was made. Every capability must match, so one wrong
+// capability leaves nothing to choose. In the other lists any match is enough, so a wrong value
+// beside a right one is ignored: links of existing clients contain such values.
 var lists = []struct {
 	parameter string
+	every     bool
 	allows    func(value string) bool
 	right     string
 }{
-	{"connector_ids", connectorName.MatchString, "must be numbers of connectors"},
-	{"connector_uuids", connectorName.MatchString, "must be UUIDs of connectors"},
-	{"connector_capabilities", func(value string) bool { return slices.Contains(connector.Capabilities(), value) }, "must be one or more of " + strings.Join(connector.Capabilities(), ", ")},
-	{"account_types", func(value string) bool { t := passerelle.AccountType(value); return t.Details().Type == t }, "must be names of account types, such as checking; GET /account_types lists them"},
-	{"account_usages", func(value string) bool { return slices.Contains(passerelle.Usages(), passerelle.Usage(value)) }, "must be one or more of PRIV, ORGA, ASSO"},
-	{"account_ibans", func(value string) bool { return ibanForm.MatchString(plainNumber(value)) }, "must be IBANs"},
+	{"connector_ids", false, connectorName.MatchString, "must be numbers of connectors"},
+	{"connector_uuids", false, connectorName.MatchString, "must be UUIDs of connectors"},
+	{"connector_capabilities", true, func(value string) bool { return slices.Contains(connector.Capabilities(), value) }, "must be one or more of " + strings.Join(connector.Capabilities(), ", ")},
+	{"account_types", false, func(value string) bool { t := passerelle.AccountType(value); return t.Details().Type == t }, "must be names of account types, such as checking; GET /account_types lists them"},
+	{"account_usages", false, func(value string) bool { return slices.Contains(passerelle.Usages(), passerelle.Usage(value)) }, "must be one or more of PRIV, ORGA, ASSO"},
+	{"account_ibans", false, func(value string) bool { return ibanForm.MatchString(plainNumber(value)) }, "must be IBANs"},
 }
 
-// checkLists returns an error for the first value that is not allowed.
+// checkLists returns an error for the first list that matches nothing because of its wrong values.
 func checkLists(query url.Values) error {
 	for _, l := range lists {
-		if values := listOf(query, l.parameter); slices.ContainsFunc(values, func(value string) bool { return !l.allows(value) }) {
+		values := listOf(query, l.parameter)
+		wrong := len(slices.DeleteFunc(slices.Clone(values), l.allows))
+		if wrong > 0 && (l.every || wrong == len(values)) {
 			return passerelle.InvalidField(l.parameter, "%s", l.right)
 		}
 	}

@@ -96,11 +96,11 @@ func TestWrongLinks(t *testing.T) {
 			{"too many numbers", p.link("connect", "connector_ids", strings.Repeat("1,", 501)), 400, "connector_ids, connector_uuids: "},
 			{"too many connectors", p.link("connect", "connector_uuids", strings.Repeat("x,", 501)), 400, "connector_ids, connector_uuids: "},
 			{"too many accounts", p.link("connect", "account_ibans", strings.Repeat("x,", 501)), 400, "account_ibans: "},
-			{"a word for a number", p.link("connect", "connector_ids", "40,abc"), 400, "connector_ids: must be numbers of connectors"},
+			{"a word for a number", p.link("connect", "connector_ids", "abc,4O"), 400, "connector_ids: must be numbers of connectors"},
 			{"a word for a UUID", p.link("connect", "connector_uuids", "abc"), 400, "connector_uuids: must be UUIDs of connectors"},
 			{"unknown capability", p.link("connect", "connector_capabilities", "bank,fortune"), 400, "connector_capabilities: must be one or more of bank, bankwealth, document, profile, contact"},
 			{"a country of three letters", p.link("connect", "connector_country", "FRA"), 400, "connector_country: must be an ISO 3166-1 country code in capitals, such as FR"},
-			{"unknown account type", p.link("connect", "account_types", "xx"), 400, "account_types: must be names of account types, such as checking; GET /account_types lists them"},
+			{"unknown account type", p.link("connect", "account_types", "xx,yy"), 400, "account_types: must be names of account types, such as checking; GET /account_types lists them"},
 			{"unknown account type, managing", p.link("manage", "account_types", "xx"), 400, "account_types: must be names of account types"},
 			{"unknown usage", p.link("connect", "account_usages", "PRO"), 400, "account_usages: must be one or more of PRIV, ORGA, ASSO"},
 			{"no IBAN", p.link("connect", "account_ibans", "abc"), 400, "account_ibans: must be IBANs"},
@@ -116,6 +116,22 @@ func TestWrongLinks(t *testing.T) {
 			})
 		}
 		p.OK(p.Call("GET", "/users/me", p.token, nil))
+	})
+}
+
+// In lists of which any value may match, a wrong value beside a right one changes nothing.
+func TestLinksWithOneWrongValue(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		for parameter, values := range map[string]string{
+			"connector_ids": "40,abc", "connector_uuids": "abc," + sandbox.TestConnector, "account_types": "xx,checking",
+			"account_usages": "PRIV,PRO", "account_ibans": "abc,FR7630006000011234567890189",
+		} {
+			page := p.open(p.link("connect", parameter, values)).shows(t, "Connect to")
+			if page.status != http.StatusOK {
+				t.Errorf("%s=%s: answered %d", parameter, values, page.status)
+			}
+		}
+		p.open(p.link("manage", "account_types", "xx,checking")).shows(t, "Your connections")
 	})
 }
 
