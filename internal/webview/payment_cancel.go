@@ -41,7 +41,8 @@ func (w *Webview) confirmCancellation(pc *pageContext, s *payerSession) error {
 
 // cancel cancels a payment that no bank has received. Otherwise it asks the bank to cancel the
 // payment, or abandons the payment if the bank cannot cancel it. When the bank requires an approval
-// of the cancellation, the payment's page leads the payer to that approval.
+// of the cancellation, the payment's page leads the payer to that approval. It does the same when
+// the payer cancels again in another tab.
 func (w *Webview) cancel(pc *pageContext, s *payerSession, _ url.Values) error {
 	p, err := w.Initiation.Cancel(pc.context(), pc.domain, s.payment.ID, initiation.CancelRequest{
 		By: payment.ByPayer, Evidence: evidenceOf(pc, s, payment.ActCancel, w.bankName(s.payment), ""),
@@ -49,7 +50,7 @@ func (w *Webview) cancel(pc *pageContext, s *payerSession, _ url.Values) error {
 	if err == nil && w.abandoned(pc, p) {
 		return w.proceed(pc, s, nil, stepLeave)
 	}
-	if errors.Is(err, passerelle.Conflict) {
+	if errors.Is(err, passerelle.Conflict) && w.cancellable(s.payment) {
 		return w.proceed(pc, s, err, stepCancel) // another act was under way, so the page asks again
 	}
 	refused := err == nil && !p.State.Final() && p.Detail != payment.Cancelling

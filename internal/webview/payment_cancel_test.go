@@ -131,6 +131,21 @@ func TestACancellationDuringAnotherAct(t *testing.T) {
 	})
 }
 
+// The payer cancels in one tab and then in another one. The second tab also opens the bank's page,
+// where the payer approves the cancellation.
+func TestACancellationInTwoTabs(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		_, page := s.ordered(t, "", labelled("actn(redirect)/done"))
+		first, second := s.post(t, page, "same-origin", cancel), s.post(t, page, "same-origin", cancel)
+		if first.location != page+"&step=onward" || second.location != first.location {
+			t.Fatalf("the tabs lead to %q and %q", first.location, second.location)
+		}
+		if got := s.get(t, second.location); got.header.Get("Refresh") == "" || !strings.Contains(got.body, "Approve the cancellation at Banque Exemple") {
+			t.Errorf("the second tab stays, with %q: %s", got.header.Get("Refresh"), got.body)
+		}
+	})
+}
+
 // slow is a bank at which the payer approves a cancellation in an app.
 type slow struct{ bank }
 
