@@ -124,16 +124,21 @@ func (w *Webview) wayBack(pc *pageContext) (string, string) {
 }
 
 // framedBy lists the origins that may show an error page in a frame. These are the origins of the
-// client that the link or the flow's cookie names. Pages about payments have no such origins.
-func (w *Webview) framedBy(pc *pageContext) []string {
+// client that the link or the flow's cookie names. Pages about payments have no such origins. After
+// a failure of the service, framedBy reads nothing, because the database may be what failed. For
+// other errors, wayBack has already loaded the client of the link.
+func (w *Webview) framedBy(pc *pageContext, status int) []string {
 	if pc.flow == "" || pc.flow == flowPayment {
 		return nil
 	}
-	query, t := pc.request.URL.Query(), flowState{}
-	client, err := w.namedClient(pc, query)
-	if err != nil && w.sealer.Read(pc.request, flowCookieName(query.Get(handleParameter)), &t) == nil {
-		client, err = w.DB.Client(pc.context(), pc.domain.ID, t.Client)
+	if pc.client != nil {
+		return access.FrameOrigins(*pc.client)
 	}
+	t := flowState{}
+	if status >= http.StatusInternalServerError || w.sealer.Read(pc.request, flowCookieName(pc.request.URL.Query().Get(handleParameter)), &t) != nil {
+		return nil
+	}
+	client, err := w.DB.Client(pc.context(), pc.domain.ID, t.Client)
 	if err != nil {
 		return nil
 	}
@@ -168,6 +173,6 @@ func (w *Webview) fail(pc *pageContext, err error) {
 		if f.Status < http.StatusInternalServerError {
 			body.Back, body.Seller = w.wayBack(pc)
 		}
-		return web.Page{Words: pc.words, Title: body.Title, Simulated: pc.simulated(), Body: body, Sheets: sheets, Ancestors: w.framedBy(pc)}
+		return web.Page{Words: pc.words, Title: body.Title, Simulated: pc.simulated(), Body: body, Sheets: sheets, Ancestors: w.framedBy(pc, f.Status)}
 	})
 }

@@ -2,6 +2,7 @@ package webview_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"html"
 	"net/http"
@@ -85,6 +86,43 @@ func TestFailedFormsMayHaveWorked(t *testing.T) {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
 		}
 	}
+}
+
+// An error page of a flow loads the client at most once. After a failure of the service, it does not
+// load the client again, because the database may be what failed.
+func TestErrorPagesLoadTheClientOnce(t *testing.T) {
+	each(t, several(2), func(t *testing.T, s *stack) {
+		flow := "/webview/en/connect?session=" + regexpOne(t, `session=([^&"]*)`, s.openFlow(t).body)
+		link := "/webview/en/connect?" + url.Values{
+			"client_id": {number(passerelle.PaymentID(s.client.ID))}, "redirect_uri": {"https://shop.example/sorry"}, "max_connections": {"none"},
+		}.Encode()
+		busy, broken := fmt.Errorf("count a request: %w", passerelle.Unavailable), errors.New("the database is broken")
+		var reads int
+		var broke error
+		s.DB.Database.Observe(func(_ context.Context, statements []database.Statement) error {
+			if !strings.Contains(statements[0].SQL, "FROM client WHERE") || strings.Contains(statements[0].SQL, "SELECT redirect_uris FROM") {
+				return nil
+			}
+			reads++
+			return broke
+		})
+		for _, c := range []struct {
+			name, path    string
+			busy, broke   error
+			status, reads int
+		}{
+			{"wrong link", link, nil, nil, http.StatusBadRequest, 1},
+			{"busy, link", link, busy, nil, http.StatusServiceUnavailable, 0},
+			{"busy, flow", flow, busy, nil, http.StatusServiceUnavailable, 0},
+			{"broken, link", link, nil, broken, http.StatusInternalServerError, 1},
+			{"broken, flow", flow, nil, broken, http.StatusInternalServerError, 1},
+		} {
+			reads, s.failure, broke = 0, c.busy, c.broke
+			if got := s.get(t, c.path); got.status != c.status || reads != c.reads {
+				t.Errorf("%s: answered %d after %d reads of the client, want %d after %d", c.name, got.status, reads, c.status, c.reads)
+			}
+		}
+	})
 }
 
 // After a lost response to COMMIT, the page suggests trying again only if repeating the request is

@@ -412,6 +412,7 @@ func (w *Webview) resumed(pc *pageContext, t *flowSession) (*flowSession, error)
 	if err != nil {
 		return nil, fmt.Errorf("load client %d: %w", t.Client, err)
 	}
+	pc.client = &t.client
 	if !w.Now().Before(t.Until) {
 		return t, errOver
 	}

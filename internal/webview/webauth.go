@@ -127,11 +127,14 @@ func (w *Webview) clientOf(pc *pageContext, query url.Values) (store.Client, err
 	return client, nil
 }
 
-// namedClient returns the client that the address names.
+// namedClient returns the client that the address names. It loads the client once for a request.
 func (w *Webview) namedClient(pc *pageContext, query url.Values) (store.Client, error) {
 	id, err := strconv.ParseInt(query.Get(clientParameter), 10, 64)
 	if err != nil {
 		return store.Client{}, &explained{errSender, "client_id: must be the number of an application"}
+	}
+	if pc.client != nil && pc.client.ID == passerelle.ClientID(id) {
+		return *pc.client, nil
 	}
 	client, err := w.DB.Client(pc.context(), pc.domain.ID, passerelle.ClientID(id))
 	if errors.Is(err, store.ErrNotFound) {
@@ -140,6 +143,7 @@ func (w *Webview) namedClient(pc *pageContext, query url.Values) (store.Client, 
 	if err != nil {
 		return client, fmt.Errorf("load client %d: %w", id, err)
 	}
+	pc.client = &client
 	return client, nil
 }
 

@@ -156,6 +156,8 @@ type pageContext struct {
 	domain passerelle.Domain
 	// flow is the name of the flow in the address, or empty for other addresses.
 	flow string
+	// client is the client that the link or the flow's cookie names. It is nil until it was loaded.
+	client *store.Client
 	// lang is the language in the address, and words has the texts of that language.
 	lang  string
 	words web.Words
