@@ -104,16 +104,12 @@ var ErrSealed = errors.New("a sealed value does not open")
 
 func (r *Reader) scanAttempt(row database.Row) (Attempt, error) {
 	var (
-		a          Attempt
-		sealed     []byte
-		memory     []byte
-		device     []byte
-		callback   []byte
-		created    int64
-		abandoned  *int64
-		action, by *string
-		trace      *string
-		agreed     *bool
+		a                                Attempt
+		sealed, memory, device, callback []byte
+		created                          int64
+		abandoned                        *int64
+		action, by, trace                *string
+		agreed                           *bool
 	)
 	err := row.Scan(&a.ID, &a.Payment, &a.Domain, &a.Number, &a.Kind, &a.State, &created, &a.Inquiries, &action, &by, &agreed,
 		&a.OrderID, &a.Key, &a.Connector, &a.Mechanism, &a.Waits, &sealed, &memory, &device, &callback, &a.Reported, &trace, &abandoned)
@@ -129,13 +125,9 @@ func (r *Reader) scanAttempt(row database.Row) (Attempt, error) {
 	if err != nil {
 		return a, fmt.Errorf("%w: the fields of attempt %d: %w", ErrSealed, a.OrderID, err)
 	}
-	if err := r.openOptional(&a.Memory, attemptPlace(a.Domain, a.OrderID, "memory"), memory); err != nil {
-		return a, err
-	}
-	if err := r.openOptional(&a.Device, attemptPlace(a.Domain, a.OrderID, "device"), device); err != nil {
-		return a, err
-	}
-	if err := r.openOptional(&a.Callback, attemptPlace(a.Domain, a.OrderID, "callback"), callback); err != nil {
+	place := func(column string) keys.Place { return attemptPlace(a.Domain, a.OrderID, column) }
+	err = cmp.Or(r.openOptional(&a.Memory, place("memory"), memory), r.openOptional(&a.Device, place("device"), device), r.openOptional(&a.Callback, place("callback"), callback))
+	if err != nil {
 		return a, err
 	}
 	a.sealedCallback = callback
@@ -146,7 +138,6 @@ func (r *Reader) scanAttempt(row database.Row) (Attempt, error) {
 // openOptional decrypts a sealed value. It does nothing if sealed is nil.
 func (r *Reader) openOptional(into *[]byte, place keys.Place, sealed []byte) error {
 	var err error
-
 	if sealed == nil {
 		return nil
 	}
@@ -177,6 +168,14 @@ func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id pas
 		WHERE +a.domain_id = $1 AND a.payment_id = $2 ORDER BY a.number DESC LIMIT 1`,
 		int64(domain), int64(id))
 	return last, err
+}
+
+// CancellationAsked returns the time of the last request to a bank to cancel a payment. It fails
+// with ErrNotFound when there is no such request.
+func (r *Reader) CancellationAsked(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) (time.Time, error) {
+	micros, err := database.ByKey(ctx, r.rows, database.ScanInt, `SELECT created FROM attempt
+		WHERE +domain_id = $1 AND payment_id = $2 AND kind = 'cancellation' ORDER BY number DESC LIMIT 1`, int64(domain), int64(id))
+	return database.Instant(micros), err
 }
 
 // OrderAge returns how long ago the service began to send the order of an attempt. It uses the

@@ -13,6 +13,7 @@ import (
 	"passerelle/connector"
 	"passerelle/internal/initiation"
 	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
 	"passerelle/payment"
 )
 
@@ -173,6 +174,27 @@ func TestAnApprovalOfALateCancellation(t *testing.T) {
 		}))
 		if body := s.get(t, page).body; !strings.Contains(body, "no longer checks with your bank") {
 			t.Errorf("the page still asks: %s", body)
+		}
+	})
+}
+
+// The page for the approval of a cancellation counts its time from the cancellation, however often
+// the page or the payer has asked the bank before.
+func TestAnApprovalOfACancellationAfterManyQuestions(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, url string) {
+		s := start(t, url, nil)
+		able := s.Connectors.Initiators()[0]
+		s.offer(t, slow{bank{able, able.Profile()}})
+		page := s.open(t, s.create(t, labelled("actn(redirect)/done")).ID, sorry)
+		s.post(t, page, "same-origin", s.form(t, page))
+		storetest.Break(t, url, `WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 1100)
+			INSERT INTO attempt (id, payment_id, domain_id, number, kind, action, actor, agreed, state, created, lease_until)
+			SELECT 900000 + n.i, a.payment_id, a.domain_id, n.i, 'answer', 'decoupled', 'PSU', TRUE, 'answered', a.created, a.lease_until FROM attempt a, n`)
+		s.advance(t, 20*time.Minute)
+		s.post(t, page, "same-origin", cancel)
+		body := s.get(t, page).body
+		if left := secondsLeft(body); left < 14*60 || !strings.Contains(body, "Approve the cancellation in your banking app") {
+			t.Errorf("%d seconds are left: %s", left, body)
 		}
 	})
 }

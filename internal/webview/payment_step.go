@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"passerelle"
@@ -235,16 +234,14 @@ func (w *Webview) askedToApprove(pc *pageContext, p *payment.Payment) (time.Time
 	if p.Detail != payment.Cancelling {
 		return *p.Validated, nil
 	}
-	attempts, err := w.DB.Attempts(pc.context(), pc.domain.ID, p.ID)
+	asked, err := w.DB.CancellationAsked(pc.context(), pc.domain.ID, p.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return *p.Validated, nil
+	}
 	if err != nil {
-		return time.Time{}, fmt.Errorf("list the attempts of payment %d: %w", p.ID, err)
+		return asked, fmt.Errorf("find the request to cancel payment %d: %w", p.ID, err)
 	}
-	for _, a := range slices.Backward(attempts) {
-		if a.Kind == store.AttemptCancellation {
-			return a.Created, nil
-		}
-	}
-	return *p.Validated, nil
+	return asked, nil
 }
 
 // ask shows the bank's questions to the payer.
