@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"passerelle"
 	"passerelle/connector"
 	"passerelle/connector/sandbox"
+	"passerelle/internal/database"
 	"passerelle/internal/initiation"
 	"passerelle/payment"
 )
@@ -156,6 +158,35 @@ func TestLargeEvents(t *testing.T) {
 		}
 		if len(events) != 2 {
 			t.Errorf("there are %d events, want 2", len(events))
+		}
+	})
+}
+
+// TestFailedPartOfALargeEvent checks that an order is neither lost nor sent again when the service
+// cannot store a part of the event after the bank has responded.
+func TestFailedPartOfALargeEvent(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		id, broken := w.create(300), true
+		w.DB.Database.Observe(func(_ context.Context, statements []database.Statement) error {
+			if broken && slices.ContainsFunc(statements, func(s database.Statement) bool { return strings.Contains(s.SQL, "INTO event_part") }) {
+				return errCut
+			}
+			return nil
+		})
+		_, err := w.Validate(t.Context(), w.domain, id, validated())
+		must(t, err)
+		w.wantAttempt(t, id, "unknown")
+		w.wantSubmissions(t, id, 1)
+		if events := w.events(id); len(events) != 0 {
+			t.Errorf("there are %d events before the outcome is stored", len(events))
+		}
+		broken = false
+		w.leasesLapse()
+		w.recoverAttempt(t, w.stored(id), "open")
+		w.wantState(t, id, payment.Validating)
+		w.wantSubmissions(t, id, 1)
+		if events := w.events(id); len(events) != 1 || len(events[0].Body.Instructions) != 300 {
+			t.Errorf("there are %d events, want 1 with all instructions", len(events))
 		}
 	})
 }
