@@ -189,8 +189,8 @@ func termination(reported url.Values) (string, error) {
 // moreBody is the content of the page that appears after the person has made a connection.
 type moreBody struct {
 	flowBody
-	// Made has one line for each connection. The line says how many accounts and contracts the
-	// person shares. Stop explains how to stop sharing.
+	// Made has one line for each connection that shares something. The line says how many accounts
+	// and contracts the person shares. Stop explains how to stop sharing.
 	Made []string
 	Stop string
 	// Another is the address of the list of institutions. It is empty when the person may make no
@@ -221,7 +221,9 @@ func (w *Webview) offerMore(pc *pageContext, t *flowSession) error {
 			if err != nil {
 				return err
 			}
-			body.Made = append(body.Made, pc.words.Say("more.made", b.Name, things))
+			if things != "" { // the person may have stopped sharing in another tab
+				body.Made = append(body.Made, pc.words.Say("more.made", b.Name, things))
+			}
 		}
 	}
 	body.Back, body.Stop = pc.to(t, "step", stepDone), pc.words.Say("more.stop", t.client.Name)

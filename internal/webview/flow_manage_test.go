@@ -274,6 +274,17 @@ func TestConnectSeveral(t *testing.T) {
 	})
 }
 
+// A person stops sharing elsewhere, and then comes back to the page that says what they share.
+func TestNothingSharedBetweenTwoConnections(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		page := p.connecting("one", "max_connections", "2")
+		accounts, _ := page.offered()
+		page = p.send(page, "share", "account", accounts[0]).shows(t, "Banque Exemple: you share 1 account.")
+		p.OK(p.Call("PUT", "/users/me/accounts/"+accounts[0], p.token, map[string]any{"disabled": true}))
+		p.open(page.at.String()).shows(t, "Connect another bank").lacks(t, "you share", "acknowledged")
+	})
+}
+
 // A person who leaves or takes too long while making a second connection keeps the first.
 func TestLeavingTheSecondConnection(t *testing.T) {
 	var ahead atomic.Int64
