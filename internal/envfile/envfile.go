@@ -13,8 +13,8 @@ import (
 )
 
 // quotable matches the names that an error may quote. A line of another form may be from a file with
-// secrets, such as a key file.
-var quotable = regexp.MustCompile(`^(export\s+)?[A-Za-z_][A-Za-z0-9_]*\s*$`)
+// secrets, such as a key file: a key in base64 has small letters, or nothing after its padding.
+var quotable = regexp.MustCompile(`^(export\s+)?[A-Z][A-Z0-9_]{0,63}\s*$`)
 
 // Read returns the variables of a file as NAME=VALUE, in the order of the file. Each name must
 // begin with the prefix, and must occur only once. Read skips blank lines, and lines that begin
@@ -34,8 +34,8 @@ func Read(name, prefix string) ([]string, error) {
 		}
 		variable, value, found := strings.Cut(line, "=")
 		switch {
-		case !found, !quotable.MatchString(variable):
-			return nil, fmt.Errorf("%s: line %d: must be NAME=VALUE", name, number)
+		case !found, !quotable.MatchString(variable), !strings.HasPrefix(variable, prefix) && strings.Trim(value, "=") == "":
+			return nil, fmt.Errorf("%s: line %d: must be NAME=VALUE, where NAME begins with %s and has only capitals, digits and _", name, number, prefix)
 		case !strings.HasPrefix(variable, prefix) || strings.ContainsAny(variable, " \t"):
 			return nil, fmt.Errorf("%s: line %d: %q is not a variable of this program, which begin with %s", name, number, variable, prefix)
 		case names[variable]:

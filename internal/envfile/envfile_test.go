@@ -22,6 +22,11 @@ func TestRead(t *testing.T) {
 		"export P_A=1":                    `line 1: "export P_A" is not a variable`,
 		"P_A=1\n\nP_A=2":                  "line 3: P_A is set above",
 		"\nP_A":                           "line 2: must be NAME=VALUE",
+		"dGhpc2lzYXZlcnlzZWNyZXRrZXl0aGF0c2hvdWxkbm90bGVhaw==": "line 1: must be NAME=VALUE",
+		"MFZWIZLTOQFA====": "line 1: must be NAME=VALUE",
+		"secret=1":         "line 1: must be NAME=VALUE",
+		"P_A secret=1":     "line 1: must be NAME=VALUE, where NAME begins with P_ and has only capitals, digits and _",
+		"B=":               "line 1: must be NAME=VALUE",
 		"postgres://u:secret@h/d?sslmode=require":             "line 1: must be NAME=VALUE",
 		"fixed 0000secret0000000000000000000000000000000000=": "line 1: must be NAME=VALUE",
 	} {
