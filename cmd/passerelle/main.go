@@ -129,7 +129,7 @@ func parse(p *program, args, environment []string, out, diagnostics io.Writer, e
 	if err != nil {
 		return nil, nil, err
 	}
-	command, err := parser.Parse(withNegatives(args))
+	command, err := parser.Parse(withNegatives(parser.Model, args))
 	if err == nil {
 		err = unknownVariables(parser.Model, environment)
 	}
@@ -268,7 +268,7 @@ func variable(flag *kong.Flag) string {
 // have no effect. Variables for tests are ignored.
 func unknownVariables(app *kong.Application, environment []string) error {
 	known := map[string]bool{}
-	collectVariables(app.Node, known)
+	eachFlag(app.Node, func(flag *kong.Flag) { known[variable(flag)] = true })
 	for _, pair := range environment {
 		name, _, _ := strings.Cut(pair, "=")
 		if strings.HasPrefix(name, variablePrefix) && !strings.HasPrefix(name, testPrefix) && !known[name] {
@@ -278,12 +278,13 @@ func unknownVariables(app *kong.Application, environment []string) error {
 	return nil
 }
 
-func collectVariables(node *kong.Node, into map[string]bool) {
+// eachFlag calls a function with each flag of a command and of its subcommands.
+func eachFlag(node *kong.Node, do func(*kong.Flag)) {
 	for _, flag := range node.Flags {
-		into[variable(flag)] = true
+		do(flag)
 	}
 	for _, child := range node.Children {
-		collectVariables(child, into)
+		eachFlag(child, do)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -17,9 +16,15 @@ import (
 var negative = regexp.MustCompile(`^-\.?[0-9]`)
 
 // withNegatives rewrites negative numbers, which kong would read as short flags. A number after a
-// flag becomes the value of this flag. Any other number moves behind "--", where kong reads no
-// flags. The program can then say which values are valid.
-func withNegatives(args []string) []string {
+// flag with a value becomes the value of this flag. Any other number moves behind "--", where kong
+// reads no flags. The program can then say which values are valid.
+func withNegatives(model *kong.Application, args []string) []string {
+	valued := map[string]bool{}
+	eachFlag(model.Node, func(flag *kong.Flag) {
+		if !flag.IsBool() && !flag.IsCounter() {
+			valued["--"+flag.Name] = true
+		}
+	})
 	flags, rest := args, []string(nil)
 	if end := slices.Index(args, "--"); end >= 0 {
 		flags, rest = args[:end], args[end+1:]
@@ -29,7 +34,7 @@ func withNegatives(args []string) []string {
 		switch {
 		case !negative.MatchString(arg):
 			before = append(before, arg)
-		case i > 0 && strings.HasPrefix(flags[i-1], "--") && !strings.Contains(flags[i-1], "="):
+		case i > 0 && valued[flags[i-1]]:
 			before[len(before)-1] += "=" + arg
 		default:
 			after = append(after, arg)
