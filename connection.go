@@ -3,6 +3,8 @@ package passerelle
 import (
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // ConnectionState is the reason why a connection cannot be synchronised. The zero value means
@@ -60,6 +62,12 @@ func FailureStates() []ConnectionState {
 // NamedConnector is the UUID of a connector, or its numeric id in decimal, and the field of a request
 // that contains it.
 type NamedConnector struct{ Field, Name string }
+
+// NamesConnector reports whether a name is the UUID of a connector, or its numeric id in decimal.
+// The case of letters does not matter (RFC 9562, section 4): some libraries write UUIDs in capitals.
+func NamesConnector(name, uuid string, id int64) bool {
+	return strings.EqualFold(name, uuid) || name == strconv.FormatInt(id, 10)
+}
 
 // Known reports whether the API has the state.
 func (s ConnectionState) Known() bool {

@@ -311,8 +311,7 @@ func (r *Registry) Find(name string) (Connector, bool) {
 	return c, c != nil
 }
 
-// named returns the connector with a UUID or a numeric id, or nil. The case of letters does not
-// matter (RFC 9562, section 4): some libraries write UUIDs in capitals.
+// named returns the connector that passerelle.NamesConnector finds, or nil.
 func (s *set) named(name string) Connector { return s.byID[strings.ToLower(name)] }
 
 // Agreed returns the first name that is not empty, in lower case. It fails with Invalid when this

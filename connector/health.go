@@ -99,7 +99,7 @@ func (r *Registry) NoteElsewhere(uuids []string) {
 
 // Health returns the health of the connector with a UUID, if it is Monitored.
 func (r *Registry) Health(uuid string) (BankHealth, bool) {
-	monitored, able := r.set.Load().byID[uuid].(Monitored)
+	monitored, able := r.set.Load().named(uuid).(Monitored)
 	if !able {
 		return BankHealth{}, false
 	}

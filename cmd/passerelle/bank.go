@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -131,7 +130,7 @@ func (b bankFolder) find(name string) (service.BankFile, error) {
 		return service.BankFile{}, err
 	}
 	i := slices.IndexFunc(files, func(f service.BankFile) bool {
-		return f.Bank != nil && (strings.EqualFold(f.Bank.Profile().UUID, name) || strconv.FormatInt(f.Bank.Profile().ID, 10) == name)
+		return f.Bank != nil && passerelle.NamesConnector(name, f.Bank.Profile().UUID, f.Bank.Profile().ID)
 	})
 	if i < 0 {
 		return service.BankFile{}, absent("bank", "there is no bank with the UUID or number %q in %s", name, b.Banks)

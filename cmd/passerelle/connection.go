@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"passerelle"
 	"passerelle/internal/bankstore"
@@ -50,7 +51,7 @@ func (l *connectionList) Run(c *console, g *connectionCommand) error {
 		if l.Before != 0 {
 			w.From = []any{int64(l.Before)}
 		}
-		all, err := bankstore.From(d.db).ConnectionsInTrouble(c.ctx, bankstore.TroubleFilter{Domain: d.domain.ID, States: states, Connector: l.Connector}, w)
+		all, err := bankstore.From(d.db).ConnectionsInTrouble(c.ctx, bankstore.TroubleFilter{Domain: d.domain.ID, States: states, Connector: strings.ToLower(l.Connector)}, w)
 		if err != nil {
 			return nil, fmt.Errorf("list the connections: %w", err)
 		}

@@ -19,7 +19,7 @@ func TestConnectionList(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		storeConnections(t, url, passerelle.Validating, passerelle.Wrongpass, "", passerelle.Bug)
 		for state, want := range map[string]string{"": "[4 2]", "validating": "[1]", "bug": "[4]"} {
-			args := []string{"connection", "list", "--json", "--database", url}
+			args := []string{"connection", "list", "--json", "--database", url, "--connector", "338178E6-3D01-564F-9A7B-52CA442459BF"}
 			if state != "" {
 				args = append(args, "--state", state)
 			}
@@ -61,7 +61,7 @@ func storeConnections(t *testing.T, url string, states ...passerelle.ConnectionS
 	err = db.Write(t.Context(), func(tx *store.Tx) error {
 		for i, state := range states {
 			tx.Unit().Exec(`INSERT INTO connection (id, domain_id, user_id, connector_uuid, created, state, active, credentials, lease_until)
-				VALUES ($1, $2, 1, 'c', 0, NULLIF($3, ''), TRUE, $4, 0)`, i+1, int64(d.ID), string(state), []byte{})
+				VALUES ($1, $2, 1, '338178e6-3d01-564f-9a7b-52ca442459bf', 0, NULLIF($3, ''), TRUE, $4, 0)`, i+1, int64(d.ID), string(state), []byte{})
 		}
 		return nil
 	})

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"passerelle"
@@ -114,7 +112,7 @@ func (d target) connector(c *console, banks bankFolder, name string) (any, error
 	if err != nil {
 		return nil, fmt.Errorf("list the connectors: %w", err)
 	}
-	i := slices.IndexFunc(all, func(b wire.Bank) bool { return strings.EqualFold(b.UUID, name) || strconv.FormatInt(b.ID, 10) == name })
+	i := slices.IndexFunc(all, func(b wire.Bank) bool { return b.Named(name) })
 	if i < 0 {
 		return nil, noConnector(name)
 	}

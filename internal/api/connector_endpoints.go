@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -270,7 +269,7 @@ func (s *Service) bank(ctx context.Context, c *httpapi.Caller, name, capability 
 
 // bankNamed returns a filter that selects the connector with this UUID or deprecated number.
 func bankNamed(name string) func(wire.Bank) bool {
-	return func(b wire.Bank) bool { return strings.EqualFold(b.UUID, name) || strconv.FormatInt(b.ID, 10) == name }
+	return func(b wire.Bank) bool { return b.Named(name) }
 }
 
 type oneConnectorInput struct {

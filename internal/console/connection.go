@@ -233,13 +233,13 @@ func (c *Console) endingConsents(pc *page.Context, data troublesData) error {
 	return pages.Send(pc, "connections", "Connections", data)
 }
 
-// bankNamed returns the UUID of the connector that has the text as its UUID or name, and whether
-// the text is valid. An empty text is valid and names no connector.
+// bankNamed returns the UUID of the connector that has the text as its UUID, number or name. It also
+// returns whether the text is valid. An empty text is valid and names no connector.
 func bankNamed(banks []wire.Bank, text string) (string, bool) {
 	if text == "" {
 		return "", true
 	}
-	i := slices.IndexFunc(banks, func(b wire.Bank) bool { return strings.EqualFold(b.UUID, text) || strings.EqualFold(b.Name, text) })
+	i := slices.IndexFunc(banks, func(b wire.Bank) bool { return b.Named(text) || strings.EqualFold(b.Name, text) })
 	if i < 0 {
 		return "", false
 	}

@@ -57,7 +57,7 @@ func (c *Console) connectors(pc *page.Context) error {
 	}
 	data := connectorsData{Search: strings.TrimSpace(pc.Request.URL.Query().Get("search"))}
 	banks = slices.DeleteFunc(banks, func(b wire.Bank) bool {
-		return !strings.Contains(strings.ToLower(b.Name), strings.ToLower(data.Search)) && b.UUID != data.Search
+		return !strings.Contains(strings.ToLower(b.Name), strings.ToLower(data.Search)) && !b.Named(data.Search)
 	})
 	w := pc.Window(1)
 	banks = page.Within(w, banks, func(b wire.Bank) int64 { return b.ID })

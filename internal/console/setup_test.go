@@ -155,6 +155,7 @@ func TestConnectors(t *testing.T) {
 		read()
 		page := d.domainPath(fmt.Sprint("/connectors/", shown.ID))
 		d.shows(d.domainPath("/connectors"), []string{page + `"`, "bankwealth", "instant"})
+		d.shows(d.domainPath("/connectors?search="+strings.ToUpper(sandbox.TestConnector)), []string{page + `"`})
 		d.shows(page, []string{sandbox.TestConnector, "directaccess", "openapi", "Supported payments", "Maximum instructions", "webauth", "Account types"})
 		keep := func(status int, text string, values ...string) {
 			t.Helper()

@@ -15,8 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"passerelle"
@@ -89,9 +87,7 @@ func Find(ctx context.Context, db *store.Reader, name string) (Program, error) {
 	if err != nil {
 		return Program{}, err
 	}
-	i := slices.IndexFunc(all, func(p Program) bool {
-		return strings.EqualFold(p.UUID, name) || strconv.FormatInt(p.Number(), 10) == name
-	})
+	i := slices.IndexFunc(all, func(p Program) bool { return passerelle.NamesConnector(name, p.UUID, p.Number()) })
 	if i < 0 {
 		return Program{}, store.ErrNotFound
 	}

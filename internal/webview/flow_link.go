@@ -4,7 +4,6 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"passerelle"
@@ -126,9 +125,7 @@ func plainNumber(number string) string {
 // numberOf returns the number of the connector that a number or UUID names. It returns 0 for an
 // unknown connector.
 func numberOf(banks []wire.Bank, name string) int64 {
-	i := slices.IndexFunc(banks, func(b wire.Bank) bool {
-		return strings.EqualFold(b.UUID, name) || strconv.FormatInt(b.ID, 10) == name
-	})
+	i := slices.IndexFunc(banks, func(b wire.Bank) bool { return b.Named(name) })
 	if i < 0 {
 		return 0
 	}

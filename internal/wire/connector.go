@@ -53,6 +53,9 @@ type Bank struct {
 	ConnectionFields []ConnectorField
 }
 
+// Named reports whether a name is the UUID or the number of the connector.
+func (b Bank) Named(name string) bool { return passerelle.NamesConnector(name, b.UUID, b.ID) }
+
 // Source is a channel to a bank. Mechanisms lists the ways in which a user can give access. A
 // source that only initiates payments has no mechanisms.
 type Source struct {
