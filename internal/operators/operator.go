@@ -60,13 +60,19 @@ func checkRole(role Role) error {
 	return nil
 }
 
+// errUnchanged ends a change that changes nothing. The audit log then has no entry.
+var errUnchanged = errors.New("the operator is unchanged")
+
 // SetRole gives an operator another role. It applies to the next request of each of the operator's
 // sessions.
 func (a *Operators) SetRole(ctx context.Context, name string, role Role) (operatorstore.Operator, error) {
 	if err := checkRole(role); err != nil {
 		return operatorstore.Operator{}, err
 	}
-	return a.change(ctx, name, actRole, func(tx *store.Tx, o operatorstore.Operator) error {
+	return a.change(ctx, name, actRole(role), func(tx *store.Tx, o operatorstore.Operator) error {
+		if o.Role == string(role) {
+			return errUnchanged
+		}
 		operatorstore.In(tx).SetOperatorRole(o.ID, string(role))
 		return nil
 	})
@@ -143,7 +149,7 @@ func (a *Operators) change(ctx context.Context, name, act string, do func(*store
 		}
 		return tx.Audit(a.about(o.ID, act))
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, errUnchanged) {
 		return o, fmt.Errorf("%s: %w", act, err)
 	}
 	return operatorstore.From(a.DB).Operator(ctx, o.ID)

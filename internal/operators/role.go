@@ -62,13 +62,15 @@ const (
 	actPassword     = "change password"
 	actTOTP         = "set up second factor"
 	actCreate       = "create operator"
-	actRole         = "change role of operator"
 	actDisable      = "disable operator"
 	actEnable       = "enable operator"
 	actResetTOTP    = "reset second factor"
 	actLink         = "link operator"
 	actUnlink       = "unlink operator"
 )
+
+// actRole returns the name of the act that gives an operator a role.
+func actRole(role Role) string { return "change role to " + string(role) }
 
 func (a *Operators) entry(o store.OperatorID, session int64, request, act string) store.Audit {
 	return store.Audit{At: a.Now(), Operator: o, Session: session, Request: request, Act: act}
