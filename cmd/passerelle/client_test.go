@@ -3,13 +3,17 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"image"
 	"image/png"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
+	"passerelle"
+	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 )
 
@@ -37,14 +41,18 @@ func TestUpdateOfAClientIsWhole(t *testing.T) {
 			return view
 		}
 		id := fmt.Sprint(call(succeeded, "create", "--name", "shop").ID)
+		secret := secretOf(t, url, id)
 		for _, refused := range [][]string{{"--primary-color", "#ffffff"}, {"--name", " "}, {"--redirect-uri", "nowhere"}} {
 			call(misused, append([]string{"update", id, "--reset-secret", "--logo", logo}, refused...)...)
-			if shown := call(succeeded, "show", id); shown.IDLogo != 0 || shown.Name != "shop" {
+			if shown := call(succeeded, "show", id); shown.IDLogo != 0 || shown.Name != "shop" || !bytes.Equal(secretOf(t, url, id), secret) {
 				t.Errorf("after a refusal because of %s, the application is %+v", refused[0], shown)
 			}
 		}
 		if made := call(succeeded, "update", id, "--reset-secret", "--logo", logo, "--name", "other"); made.IDLogo == 0 || made.Secret == "" || made.Name != "other" {
 			t.Errorf("the command prints %+v", made)
+		}
+		if bytes.Equal(secretOf(t, url, id), secret) {
+			t.Error("the secret is the same")
 		}
 		if shown := call(succeeded, "show", id); shown.IDLogo == 0 || shown.Name != "other" {
 			t.Errorf("the application is %+v", shown)
@@ -62,4 +70,22 @@ func TestUpdateOfAClientIsWhole(t *testing.T) {
 			t.Errorf("recorded is %s", &out)
 		}
 	})
+}
+
+// secretOf returns the stored hash of an application's secret in the first domain.
+func secretOf(t *testing.T, url, id string) []byte {
+	t.Helper()
+	number, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := store.Open(t.Context(), url, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := db.Client(t.Context(), 1, passerelle.ClientID(number))
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return client.SecretHash
 }
