@@ -188,9 +188,9 @@ func fits(file string, sqlite bool) error {
 	case !sqlite && bytes.HasPrefix(start, []byte(ofSQLite)):
 		return passerelle.InvalidField("--from", "%s is a copy of a SQLite database; restore it to one, with --database sqlite:PATH", file)
 	case sqlite && !bytes.HasPrefix(start, []byte(ofSQLite)):
-		return passerelle.InvalidField("--from", "%s is not a copy of a SQLite database", file)
+		return passerelle.InvalidField("--from", "must be a file that passerelle backup made from SQLite; %s is not", file)
 	case !sqlite && !bytes.HasPrefix(start, []byte(ofPostgres)):
-		return passerelle.InvalidField("--from", "%s is not a copy of a PostgreSQL database", file)
+		return passerelle.InvalidField("--from", "must be a file that passerelle backup made from PostgreSQL; %s is not", file)
 	}
 	return nil
 }

@@ -65,8 +65,8 @@ func TestACopyOfTheOtherDatabase(t *testing.T) {
 	}
 	made := filepath.Join(t.TempDir(), "passerelle.db")
 	for _, test := range []struct{ from, to, want string }{
-		{other, "postgres://nobody@127.0.0.1:1/none", "--from: " + other + " is not a copy of a PostgreSQL database"},
-		{other, "sqlite:" + made, "--from: " + other + " is not a copy of a SQLite database"},
+		{other, "postgres://nobody@127.0.0.1:1/none", "--from: must be a file that passerelle backup made from PostgreSQL; " + other + " is not"},
+		{other, "sqlite:" + made, "--from: must be a file that passerelle backup made from SQLite; " + other + " is not"},
 		{copied, "postgres://nobody@127.0.0.1:1/none", "a copy of a SQLite database"},
 		{dumped, "sqlite:" + made, "a copy of a PostgreSQL database"},
 	} {
