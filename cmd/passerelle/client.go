@@ -106,11 +106,7 @@ func (u *clientUpdate) Run(c *console, g *clientCommand) error {
 		change := access.ClientUpdate{
 			Name: u.Name, RedirectURIs: u.RedirectURIs, ResetSecret: u.ResetSecret, PrimaryColor: u.PrimaryColor, SecondaryColor: u.SecondaryColor, Logo: u.Logo,
 		}
-		var acts []store.Audit
-		for _, act := range change.Acts() {
-			acts = append(acts, d.act(act, access.SubjectClient))
-		}
-		client, secret, err := d.access().Update(c.ctx, d.domain.ID, u.ID, change, acts...)
+		client, secret, err := d.access().Update(c.ctx, d.domain.ID, u.ID, change, change.Acts(d.act)...)
 		if err != nil {
 			return nil, known(err, "id", u.ID)
 		}

@@ -128,15 +128,15 @@ type ClientUpdate struct {
 	Logo []byte
 }
 
-// Acts returns the names of the update's acts in the audit log.
-func (c ClientUpdate) Acts() []string {
-	var acts []string
+// Acts returns the entries of the update's acts in the audit log, which the function makes.
+func (c ClientUpdate) Acts(entry func(act, subject string) store.Audit) []store.Audit {
+	var acts []store.Audit
 	for _, one := range []struct {
 		name string
 		done bool
 	}{{ActChangeClient, c.changesFields()}, {ActResetSecret, c.ResetSecret}, {ActMakeKeys, c.GenerateKeys}, {ActSetLogo, c.Logo != nil}} {
 		if one.done {
-			acts = append(acts, one.name)
+			acts = append(acts, entry(one.name, SubjectClient))
 		}
 	}
 	return acts

@@ -2,6 +2,7 @@ package access_test
 
 import (
 	"fmt"
+	"reflect"
 	"sync"
 	"testing"
 
@@ -75,4 +76,31 @@ func TestNoTokenOutlivesItsApplication(t *testing.T) {
 		})
 		wantError(t, err, passerelle.Unauthenticated, "invalidToken")
 	})
+}
+
+// TestEachChangeOfAClientIsRecorded: each field of a change leads to an act in the audit log, except
+// MergeConfig, which only says how Config applies.
+func TestEachChangeOfAClientIsRecorded(t *testing.T) {
+	all := reflect.TypeFor[access.ClientUpdate]()
+	for i := range all.NumField() {
+		var change access.ClientUpdate
+		switch field := reflect.ValueOf(&change).Elem().Field(i); field.Kind() {
+		case reflect.Bool:
+			field.SetBool(true)
+		case reflect.Pointer:
+			field.Set(reflect.New(field.Type().Elem()))
+		case reflect.Map:
+			field.Set(reflect.MakeMap(field.Type()))
+		default:
+			field.Set(reflect.MakeSlice(field.Type(), 0, 0))
+		}
+		acts := change.Acts(func(act, subject string) store.Audit { return store.Audit{Act: act, Subject: subject} })
+		want := 1
+		if all.Field(i).Name == "MergeConfig" {
+			want = 0
+		}
+		if len(acts) != want {
+			t.Errorf("a change of %s has the acts %+v, want %d", all.Field(i).Name, acts, want)
+		}
+	}
 }

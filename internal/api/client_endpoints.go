@@ -163,10 +163,7 @@ func (s *Service) oneClient(ctx context.Context, c *httpapi.Caller, in oneClient
 func (s *Service) updateClient(ctx context.Context, c *httpapi.Caller, in updateClientInput) (wire.Client, error) {
 	change := in.change()
 	change.Name, change.ResetSecret, change.MergeConfig = in.Name, in.Secret, in.UpdateConfig
-	var acts []store.Audit
-	for _, act := range change.Acts() {
-		acts = append(acts, s.recordIn(c, act, access.SubjectClient))
-	}
+	acts := change.Acts(func(act, subject string) store.Audit { return s.recordIn(c, act, subject) })
 	client, secret, err := s.Access.Update(ctx, c.Domain.ID, in.ID, change, acts...)
 	shown := shownClient(client)
 	shown.Secret = secret
