@@ -115,7 +115,7 @@ func (in credentialsInput) credentials() (access.Credentials, error) {
 	case !basic || in.ClientSecret != "":
 		return access.Credentials{ClientID: string(in.ClientID), Secret: in.ClientSecret}, nil
 	case header.ClientID != string(in.ClientID):
-		return header, passerelle.InvalidField("client_id", "differs from the id in the Authorization header")
+		return header, passerelle.InvalidField("client_id", "must equal the id in the Authorization header, or be omitted")
 	}
 	return header, nil
 }
@@ -415,10 +415,14 @@ func (s *Service) adminToken(ctx context.Context, c *httpapi.Caller, in adminTok
 	return signedTokenOutput{grant.Text, payload}, err
 }
 
-// revokeToken revokes the caller's token. It also succeeds when another call has already revoked
+// revokeToken revokes the caller's token, and records this for a token of operators. It also succeeds when another call has already revoked
 // that token.
 func (s *Service) revokeToken(ctx context.Context, c *httpapi.Caller, _ httpapi.Nothing) (httpapi.Nothing, error) {
-	_, err := s.Access.Revoke(ctx, c.Domain.ID, c.Token)
+	var acts []store.Audit
+	if c.Kind == access.ConfigToken {
+		acts = append(acts, s.recordIn(c, access.ActRevokeToken, access.SubjectToken))
+	}
+	_, err := s.Access.Revoke(ctx, c.Domain.ID, c.Token, acts...)
 	if errors.Is(err, store.ErrNotFound) {
 		err = nil
 	}

@@ -85,7 +85,7 @@ func TestSendingByHandIsAudited(t *testing.T) {
 }
 
 // The audit log records each change of an application, and each config token that a config token
-// creates. It does not record refused calls.
+// creates, and the revocation of a config token. It does not record refused calls.
 func TestChangesOfApplicationsAreAudited(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var made struct{ ID int64 }
@@ -104,6 +104,7 @@ func TestChangesOfApplicationsAreAudited(t *testing.T) {
 			{"POST", "/admin/jwt", `{"application":"%d"}`, []string{"create token"}},
 			{"DELETE", "/clients/%d", "", []string{"delete client"}},
 			{"DELETE", "/clients/%d", "", nil},
+			{"DELETE", "/auth/token", "", []string{"revoke token"}},
 		} {
 			path, body := step.path, step.body
 			if made.ID != 0 {
@@ -117,8 +118,11 @@ func TestChangesOfApplicationsAreAudited(t *testing.T) {
 			var want []string
 			for _, act := range step.want {
 				id := fmt.Sprint(made.ID)
-				if act == "create token" {
+				switch act {
+				case "create token":
 					id = fmt.Sprint(s.eyes.Count(`SELECT max(id) FROM token`))
+				case "revoke token":
+					id = fmt.Sprint(s.eyes.Count(`SELECT id FROM token WHERE client_id IS NULL AND revoked IS NOT NULL`))
 				}
 				want = append(want, fmt.Sprintf("[%q]", act+" "+id))
 			}
