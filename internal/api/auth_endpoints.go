@@ -415,8 +415,8 @@ func (s *Service) adminToken(ctx context.Context, c *httpapi.Caller, in adminTok
 	return signedTokenOutput{grant.Text, payload}, err
 }
 
-// revokeToken revokes the caller's token, and records this for a token of operators. It also succeeds when another call has already revoked
-// that token.
+// revokeToken revokes the caller's token, and records this for a token of operators. It also
+// succeeds when another call has already revoked that token.
 func (s *Service) revokeToken(ctx context.Context, c *httpapi.Caller, _ httpapi.Nothing) (httpapi.Nothing, error) {
 	var acts []store.Audit
 	if c.Kind == access.ConfigToken {

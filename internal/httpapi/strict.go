@@ -8,12 +8,13 @@ import (
 )
 
 // Known checks the members of a body for a field "*". Only the endpoint knows the names that such a
-// field accepts. Known fails for a known name whose value is neither a text nor a number, because
-// the field did not receive the value. It fails for an unknown name when the request has
+// field accepts. Known fails for a known name whose value is a list, an object or a file, because
+// the field did not receive the value. It ignores a boolean, because clients of this API family send
+// flags for fields that they do not fill in. It fails for an unknown name when the request has
 // "Prefer: handling=strict".
 func (c *Caller) Known(supplied map[string]string, known []string) error {
 	for i := range c.unread {
-		if n := &c.unread[i]; n.shape != null && slices.Contains(known, n.name) {
+		if n := &c.unread[i]; n.shape >= list && slices.Contains(known, n.name) {
 			at := path{steps: []step{memberStep(n.name)}}
 			return at.wrong("a string", n)
 		}

@@ -100,7 +100,8 @@ func (x *exchange) endSpan(method, route string, status int) {
 	x.span.End(nil)
 }
 
-// methodLabel returns the method of a request, as spans and metrics name it. Clients can invent methods.
+// methodLabel returns the method of a request, as spans and metrics name it. Clients can invent
+// methods.
 func methodLabel(method string) string {
 	if !methods[method] {
 		return "_OTHER"
