@@ -93,7 +93,7 @@ func (d *draft) issue(s *statementfile.FileStatement) (issue, bool) {
 // closing balances of the earlier one are equal: the next statement of the same day begins with the
 // same balance, and would look like a correction.
 func (i *issue) corrects(before issue) bool {
-	return !before.Corrected && i.Digest != before.Digest && before.Opening.Date == i.Opening.Date && before.Opening.Amount.Equal(i.Opening.Amount) &&
+	return !before.Corrected && i.Digest != before.Digest && same(before.Opening, i.Opening) &&
 		before.Closing.Date == i.Closing.Date && !before.Opening.Amount.Equal(before.Closing.Amount)
 }
 
@@ -106,11 +106,14 @@ func (i *issue) within(other *issue) bool {
 type corrected struct {
 	// omitted identifies the statements in the file that add no transactions, by their numbers in
 	// drafts: a later issue has already replaced them, or they repeat a statement of the file.
-	// present holds the names of the statements in the file. closing is the closing balance of the
-	// latest statement that is not omitted, or nil.
-	omitted map[int]bool
-	present map[string]bool
-	closing *statementfile.StatementBalance
+	// present holds the names of the statements in the file. previous is the latest statement with a
+	// closing balance that is not omitted, or an empty statement.
+	omitted  map[int]bool
+	present  map[string]bool
+	previous statementfile.FileStatement
+	// ordered means that two statements have shown the order of the file. descending means that its
+	// latest statement is the first.
+	ordered, descending bool
 	// again lists the periods of the statements that replace earlier statements. kept holds the
 	// keys of entries in the file that must not be removed.
 	again []period
@@ -141,15 +144,45 @@ func (a *account) correct(e *statementfile.StatementEntry, c *corrected) {
 }
 
 // repeat omits a statement that the file already has with the same id. It keeps a statement that
-// continues the one before it, because the balances of a day may return to an earlier one. Some banks
-// give all statements the same id.
+// continues the one before it, because the balances of a day may return to an earlier one.
 func (c *corrected) repeat(one *issue, id string, number int) {
 	name := one.name() + "/" + id
-	if c.closing != nil && c.closing.Date == one.Opening.Date && c.closing.Amount.Equal(one.Opening.Amount) {
+	if c.continues(one, id) {
 		c.present[name] = true
 		return
 	}
 	c.once(name, number)
+}
+
+// continues reports whether a statement follows the previous one from balance to balance, in the
+// order of the file. It returns false if their ids differ: ids then show which statements are
+// repeated. Some banks give all statements the same id, or none.
+func (c *corrected) continues(one *issue, id string) bool {
+	before := &c.previous
+	if before.Closing == nil || before.ID != id {
+		return false
+	}
+	later := same(*before.Closing, one.Opening)
+	earlier := before.Opening != nil && same(one.Closing, *before.Opening)
+	if !c.ordered && later != earlier {
+		c.ordered, c.descending = true, earlier
+	}
+	if c.descending {
+		return earlier
+	}
+	return later
+}
+
+// follow makes a statement the previous one, unless it has no closing balance.
+func (c *corrected) follow(s *statementfile.FileStatement) {
+	if s.Closing != nil {
+		c.previous = *s
+	}
+}
+
+// same reports whether two balances have the same day and amount.
+func same(a, b statementfile.StatementBalance) bool {
+	return a.Date == b.Date && a.Amount.Equal(b.Amount)
 }
 
 // once omits a statement if the file already has a statement with the same name.

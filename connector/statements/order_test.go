@@ -334,6 +334,9 @@ func TestStatementTwiceInAFile(t *testing.T) {
 		"a French day":            {french.String() + french.String(), 1},
 		"a download":              {download(entry+entry, "20261103") + download(entry+entry, "20261103"), 2},
 		"downloads of two times":  {download(entry, "20261103080000") + download(entry, "20261103120000"), 2},
+		"a circle again":          {numbered(1, up) + numbered(2, down) + numbered(1, up) + numbered(2, down), 2},
+		"the latest first":        {up + dayStatement(105, 100, "F") + dayStatement(110, 105, "F") + up, 4},
+		"the latest first, again": {further + up + further + up, 2},
 		"days with other numbers": {numbered(1, up) + numbered(2, down) + numbered(3, up), 3},
 	} {
 		if got := importAll(t, c.file); len(got.keys) != c.want {

@@ -260,7 +260,7 @@ func (s *surveying) add(r statementfile.Record) error {
 	}
 	if !c.omitted[d.number] {
 		a.update(key, r.Statement)
-		c.closing = cmp.Or(r.Statement.Closing, c.closing)
+		c.follow(r.Statement)
 	}
 	return nil
 }
