@@ -63,6 +63,15 @@ type FileStatement struct {
 	Incomplete bool
 }
 
+// Span returns the period between the balances. It returns false if the statement lacks a balance, or
+// if the closing balance is before the opening balance.
+func (s *FileStatement) Span() (BalanceSpan, bool) {
+	if s.Opening == nil || s.Closing == nil {
+		return BalanceSpan{}, false
+	}
+	return BalanceSpan{*s.Opening, *s.Closing}, s.Opening.Date.Compare(s.Closing.Date) <= 0
+}
+
 // StatementAccount is the account of a statement. It has an IBAN or a number.
 type StatementAccount struct {
 	IBAN, Number string
@@ -234,7 +243,7 @@ func (c *recordCheck) add(r Record) error {
 		}
 	}
 	if r.Entry == nil {
-		return checkOrder(r.Statement)
+		return nil
 	}
 	if implausible(r.Entry.Booked) {
 		return at(r.Entry.Line, "", "the booking day %w", errDay)
@@ -243,14 +252,6 @@ func (c *recordCheck) add(r Record) error {
 		return at(r.Entry.Line, "", "a file can have at most %d entries", maxEntries).because(TooLarge)
 	}
 	return nil
-}
-
-// checkOrder refuses a statement whose closing balance is before its opening balance.
-func checkOrder(s *FileStatement) error {
-	if s.Opening == nil || s.Closing == nil || s.Opening.Date.Compare(s.Closing.Date) <= 0 {
-		return nil
-	}
-	return at(s.Line, "", "the closing balance, of %s, is before the opening balance, of %s", s.Closing.Date, s.Opening.Date)
 }
 
 func read(r io.Reader, m *Mapping, emit func(Record) error) error {

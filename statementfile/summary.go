@@ -26,8 +26,9 @@ type AccountSummary struct {
 	First, Last         passerelle.Date
 	Opening, Closing    *StatementBalance
 	Sum                 decimal.Decimal
-	// Unbalanced lists the lines of statements that are incomplete, or whose entries do not lead
-	// from the opening to the closing balance. Imbalance describes the first of them in words.
+	// Unbalanced lists the lines of statements that are incomplete, whose entries do not lead from
+	// the opening to the closing balance, or whose closing balance is before the opening balance.
+	// Imbalance describes the first of them in words.
 	Unbalanced []int
 	Imbalance  string
 	// Outside lists the lines of statements with entries that are booked before the day of the
@@ -37,7 +38,7 @@ type AccountSummary struct {
 	// of entries that replace or delete an earlier entry. Entries and Sum do not include an entry
 	// that only deletes another entry.
 	Reversals, Corrections int
-	// Spans are the periods of the statements that have both balances, in order. Two of them are
+	// Spans are the periods of the statements that have both balances in order. Two of them are
 	// joined when they overlap, or when the second begins with the closing balance of the first.
 	Spans []BalanceSpan
 	// Gaps are the gaps between the spans.
@@ -162,6 +163,11 @@ func (a *accountSummarizing) addStatement(s *FileStatement) error {
 	if s.Opening == nil || s.Closing == nil {
 		return nil
 	}
+	span, ordered := s.Span()
+	if !ordered {
+		a.unbalanced(s, fmt.Sprintf("the closing balance, of %s, is before the opening balance, of %s", s.Closing.Date, s.Opening.Date))
+		return nil
+	}
 	end, err := plus(s.Opening.Amount, open.sum)
 	if err != nil {
 		return at(s.Line, "", "the balances have too many digits")
@@ -169,7 +175,7 @@ func (a *accountSummarizing) addStatement(s *FileStatement) error {
 	if end.Cmp(s.Closing.Amount) != 0 {
 		a.unbalanced(s, fmt.Sprintf("the entries lead from the opening balance %s to %s, but the closing balance is %s", s.Opening.Amount, end, s.Closing.Amount))
 	}
-	a.Spans = append(a.Spans, BalanceSpan{*s.Opening, *s.Closing})
+	a.Spans = append(a.Spans, span)
 	return nil
 }
 
@@ -183,7 +189,7 @@ func (a *AccountSummary) extend(s *FileStatement) {
 	}
 }
 
-// unbalanced records a statement that is incomplete or does not add up.
+// unbalanced records a statement that is incomplete, does not add up, or ends before it begins.
 func (a *accountSummarizing) unbalanced(s *FileStatement, why string) {
 	if a.Unbalanced = append(a.Unbalanced, s.Line); len(a.Unbalanced) == 1 {
 		a.Imbalance = why

@@ -78,15 +78,17 @@ func (d *draft) add(e *statementfile.StatementEntry) {
 }
 
 // issue returns the statement as an issue. It returns false when the entries do not lead from the
-// opening to the closing balance. It also returns false for CSV files: people choose the entries in
-// them, so a later file does not repeat a statement.
+// opening to the closing balance, or the closing balance is before the opening balance. It also
+// returns false for CSV files: people choose the entries in them, so a later file does not repeat a
+// statement.
 func (d *draft) issue(s *statementfile.FileStatement) (issue, bool) {
-	if s.Format == statementfile.CSV || s.Opening == nil || s.Closing == nil || d.digest == nil || d.inexact {
+	span, ordered := s.Span()
+	if s.Format == statementfile.CSV || !ordered || d.digest == nil || d.inexact {
 		return issue{}, false
 	}
-	end, err := s.Opening.Amount.AddExact(d.sum, max(s.Opening.Amount.Scale(), d.sum.Scale()))
-	one := issue{Opening: *s.Opening, Closing: *s.Closing, First: d.first, Last: d.last, Created: s.Created, Digest: hex.EncodeToString(d.digest.Sum(nil)[:8])}
-	return one, err == nil && end.Equal(s.Closing.Amount)
+	end, err := span.Opening.Amount.AddExact(d.sum, max(span.Opening.Amount.Scale(), d.sum.Scale()))
+	one := issue{Opening: span.Opening, Closing: span.Closing, First: d.first, Last: d.last, Created: s.Created, Digest: hex.EncodeToString(d.digest.Sum(nil)[:8])}
+	return one, err == nil && end.Equal(span.Closing.Amount)
 }
 
 // corrects reports whether an issue replaces an earlier one. It returns false if the opening and

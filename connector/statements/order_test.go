@@ -345,6 +345,22 @@ func TestStatementTwiceInAFile(t *testing.T) {
 	}
 }
 
+// TestClosingBeforeOpening checks that a statement that ends before it begins adds its entries, but
+// covers no period.
+func TestClosingBeforeOpening(t *testing.T) {
+	r, out := request(), &taken{}
+	r.File = handed(strings.Replace(dayStatement(100, 110, "F"), ":62F:C261105", ":62F:C261101", 1))
+	o, err := statements.Connector{}.Read(t.Context(), r, out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, spans := range statements.Covered(o.Memory) {
+		if len(out.entries) != 1 || len(spans) > 0 || strings.Contains(string(o.Memory), "Digest") {
+			t.Errorf("%s: %d entries, the periods are %v, the memory is %s", key, len(out.entries), spans, o.Memory)
+		}
+	}
+}
+
 // TestAccountsThatDoNotFit checks that a file is refused before anything is stored when the data to
 // remember about its accounts is too large.
 func TestAccountsThatDoNotFit(t *testing.T) {

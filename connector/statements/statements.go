@@ -288,8 +288,8 @@ func (a *account) update(key string, s *statementfile.FileStatement) {
 	a.Name = cmp.Or(from.Name, a.Name, from.Owner, a.Number)
 	a.Type = cmp.Or(from.Type, a.Type, "checking")
 	a.BIC = cmp.Or(from.Bank, a.BIC)
-	if s.Opening != nil && s.Closing != nil {
-		a.addSpan(statementfile.BalanceSpan{Opening: *s.Opening, Closing: *s.Closing})
+	if span, ordered := s.Span(); ordered {
+		a.addSpan(span)
 	}
 	if s.Closing != nil && a.precedes(s) {
 		a.Balance, a.Day, a.Created = &s.Closing.Amount, s.Closing.Date, s.Created
