@@ -274,10 +274,13 @@ func (m *mt) closing(f *mtLines) error {
 	return err
 }
 
-// entryLine matches field 61: value day, booking day, mark, amount, kind and references. A kind begins
-// with F, N or S in the standard, and with M in some files. Another letter after the amount may be a
-// damaged digit.
-var entryLine = regexp.MustCompile(`^([0-9]{6})([0-9]{4}| {4})?(R?[CD]|E[CD])([A-Z])?([0-9]+(?:,[0-9]*)?)(?:([FMNS][A-Z0-9 ]{3})(.*)|([ /].*)?)$`)
+// entryLine matches field 61: value day, booking day, mark, amount, kind and references. Some banks
+// write other kinds than those of the standard, or none. The amount must end before other text.
+var entryLine = regexp.MustCompile(`^([0-9]{6})([0-9]{4}| {4})?(R?[CD]|E[CD])([A-Z])?([0-9]+(?:,[0-9]*)?)(?:([A-Z][A-Z0-9 ]{3})(.*)|([^.,'0-9].*)?)$`)
+
+// damagedDigit matches what follows an amount with a letter in place of a digit: the letter, the rest
+// of the amount, and a kind.
+var damagedDigit = regexp.MustCompile(`^[OoIlSBZ][0-9OoIlSBZ,]*[FN](?:BOE|CHG|CHK|CMI|COM|DDT|INT|LDP|MSC|STO|TRF)`)
 
 // line61 begins an entry.
 func (m *mt) line61(f *mtLines) error {
@@ -288,7 +291,7 @@ func (m *mt) line61(f *mtLines) error {
 		return errors.New("follows the closing balance")
 	}
 	parts := entryLine.FindStringSubmatch(strings.TrimSpace(f.text[0]))
-	if parts == nil {
+	if parts == nil || damagedDigit.MatchString(parts[6]+parts[7]+parts[8]) {
 		return errors.New("must be a date of 6 digits, a mark such as C or D, an amount with a comma, and a type code such as NTRF")
 	}
 	if err := m.statement.Account.check(f.line, ":25:"); err != nil {
@@ -330,8 +333,8 @@ func century(text string) string {
 	return "20"
 }
 
-// dayOf returns the day MMDD of a year, for an entry. Banks that calculate with months of 30 days may write 29 or
-// 30 February in years without these days. Both become the last day of February.
+// dayOf returns the day MMDD of a year, for an entry. Banks that calculate with months of 30 days may
+// write 29 or 30 February in years without these days. Both become the last day of February.
 func dayOf(year, day string) (passerelle.Date, error) {
 	d, err := dateOf(year + day)
 	if err != nil && (day == "0229" || day == "0230") {

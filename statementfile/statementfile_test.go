@@ -230,6 +230,24 @@ func TestBookingDayAroundNewYear(t *testing.T) {
 	}
 }
 
+// Banks write kinds of entries that the standard does not have.
+func TestKindsOfEntries(t *testing.T) {
+	for after, want := range map[string]string{
+		"TRF//REF":   `ref=REF e2e=TRF`,
+		"NMS":        `ref= e2e=NMS`,
+		"Ntrf//REF":  `ref=REF e2e=Ntrf`,
+		"CHGxNONREF": `ref= e2e=CHGxNONREF`,
+		"REF123":     `ref= e2e=23`,
+		"S103//REF":  `ref=REF e2e=`,
+	} {
+		got, err := listed(strings.NewReader(mt940(":61:261103D12,50" + after + "\n:86:Rent\n")))
+		want = "5 2026-11-03 2026-11-03 -12.50  " + want + ` "Rent" "" `
+		if err != nil || len(got) != 2 || got[0] != want {
+			t.Errorf("%s: %v %q, want %q", after, err, got, want)
+		}
+	}
+}
+
 func TestMT942(t *testing.T) {
 	text := ":20:A\n:25:DE89370400440532013000\n:28C:1\n:34F:EUR0,\n:13D:2611251200+0100\n:61:261125C2,50NTRFNONREF\n:86:Hello\n:90C:1EUR2,50\n:90D:0EUR0,\n-\n"
 	want := []string{`6 2026-11-25 2026-11-25 2.50 transfer ref= e2e= "Hello" "" `, "MT942 1 DE89370400440532013000 EUR none..none"}
@@ -373,6 +391,9 @@ func TestRefusals(t *testing.T) {
 		"no account":         {strings.Replace(whole, "FR7630006000011234567890189", "", 1), "Acct: the account has no number"},
 		"MT entry of words":  {mt940(":61:hello\n"), "line 5, :61:"},
 		"MT letter":          {mt940(":61:261103D12,5ONTRFNONREF\n"), "line 5, :61:: must be a date of 6 digits"},
+		"MT letters":         {mt940(":61:261103D1O0,50NTRFNONREF\n"), "line 5, :61:: must be a date of 6 digits"},
+		"MT small letter":    {mt940(":61:261103D12,lNCHGNONREF\n"), "line 5, :61:: must be a date of 6 digits"},
+		"MT point":           {mt940(":61:261103D100.00NTRFNONREF\n"), "line 5, :61:: must be a date of 6 digits"},
 		"MT no such day":     {strings.Replace(mt940(""), ":62F:D261130", ":62F:D270229", 1), ":62F:: must be a valid date"},
 		"MT balance of word": {":20:A\n:25:1\n:60F:hello\n", "line 3, :60F:"},
 		"MT endless field":   {mt940(":61:261103C1,NTRF\n:86:" + strings.Repeat("x\n", 1000)), "line 6, :86:: has too many lines"},
