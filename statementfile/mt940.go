@@ -278,8 +278,8 @@ func (m *mt) closing(f *mtLines) error {
 // write other kinds than those of the standard, or none. The amount must end before other text.
 var entryLine = regexp.MustCompile(`^([0-9]{6})([0-9]{4}| {4})?(R?[CD]|E[CD])([A-Z])?([0-9]+(?:,[0-9]*)?)(?:([A-Z][A-Z0-9 ]{3})(.*)|([^.,'0-9].*)?)$`)
 
-// damagedDigit matches what follows an amount with a letter in place of a digit: the letter, the rest
-// of the amount, and a kind.
+// damagedDigit matches what follows an amount with a letter in place of a digit: the letter, the
+// rest of the amount, and a kind.
 var damagedDigit = regexp.MustCompile(`^[OoIlSBZ][0-9OoIlSBZ,]*[FN](?:BOE|CHG|CHK|CMI|COM|DDT|INT|LDP|MSC|STO|TRF)`)
 
 // line61 begins an entry.
@@ -333,8 +333,8 @@ func century(text string) string {
 	return "20"
 }
 
-// dayOf returns the day MMDD of a year, for an entry. Banks that calculate with months of 30 days may
-// write 29 or 30 February in years without these days. Both become the last day of February.
+// dayOf returns the day MMDD of a year, for an entry. Banks that calculate with months of 30 days
+// may write 29 or 30 February in years without these days. Both become the last day of February.
 func dayOf(year, day string) (passerelle.Date, error) {
 	d, err := dateOf(year + day)
 	if err != nil && (day == "0229" || day == "0230") {

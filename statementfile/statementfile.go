@@ -63,8 +63,8 @@ type FileStatement struct {
 	Incomplete bool
 }
 
-// Span returns the period between the balances. It returns false if the statement lacks a balance, or
-// if the closing balance is before the opening balance.
+// Span returns the period between the balances. It returns false if the statement lacks a balance,
+// or if the closing balance is before the opening balance.
 func (s *FileStatement) Span() (BalanceSpan, bool) {
 	if s.Opening == nil || s.Closing == nil {
 		return BalanceSpan{}, false

@@ -271,8 +271,8 @@ func TestExpectedEntries(t *testing.T) {
 	}
 }
 
-// A statement without an end, one that ends before it begins, and one whose sums differ from the sums
-// of its entries are read but count as unbalanced.
+// A statement without an end, one that ends before it begins, and one whose sums differ from the
+// sums of its entries are read but count as unbalanced.
 func TestIncompleteStatements(t *testing.T) {
 	interim := ":20:A\n:25:77\n:28C:1\n:34F:EURD0,\n:13D:2611251200+0100\n:61:261125C2,50NTRFNONREF\n:90C:1EUR3,50\n-\n"
 	for name, c := range map[string]struct {
