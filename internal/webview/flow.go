@@ -215,7 +215,7 @@ func (w *Webview) newFlowSession(pc *pageContext, query url.Values) (*flowSessio
 		handle: randomText(), Flow: pc.flow, Form: randomText(), Client: client.ID, State: query.Get(stateParameter),
 		RedirectURI: query.Get(redirectParameter), Until: w.Now().Add(flowLife),
 		Framed: strings.Contains(pc.request.Header.Get("Sec-Fetch-Dest"), "frame"), Reset: flagged(query, "reset_credentials"), Most: 1,
-		Sources: slices.Concat(listOf(query, "connection_sources"), listOf(query, "sources")),
+		Sources: listOf(query, "connection_sources", "sources"),
 	}}
 	if err := passerelle.CheckText(stateParameter, t.State, maxState); err != nil {
 		return nil, wrongLink(err)
@@ -224,7 +224,7 @@ func (w *Webview) newFlowSession(pc *pageContext, query url.Values) (*flowSessio
 	if err != nil {
 		return nil, fmt.Errorf("list the institutions: %w", err)
 	}
-	if t.Filter, err = readFilter(query, banks); err != nil {
+	if t.Filter, err = readFilter(pc.flow, query, banks); err != nil {
 		return nil, wrongLink(err)
 	}
 	return t, wrongLink(t.count(query))

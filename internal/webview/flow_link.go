@@ -39,8 +39,8 @@ type filter struct {
 // usualCapability is required when the client names no capability.
 const usualCapability = "bank"
 
-// readFilter reads the filter of a link. Unknown institutions match nothing.
-func readFilter(query url.Values, banks []wire.Bank) (filter, error) {
+// readFilter reads the filter of a link to a flow. Unknown institutions match nothing.
+func readFilter(flow string, query url.Values, banks []wire.Bank) (filter, error) {
 	f := filter{
 		Capabilities: listOf(query, "connector_capabilities"), Country: strings.ToUpper(strings.TrimSpace(query.Get("connector_country"))),
 		Types: listOf(query, "account_types"), Usages: listOf(query, "account_usages"), Values: prefilled(query, banks),
@@ -48,7 +48,7 @@ func readFilter(query url.Values, banks []wire.Bank) (filter, error) {
 	for _, number := range listOf(query, "account_ibans") {
 		f.IBANs = append(f.IBANs, plainNumber(number))
 	}
-	for _, name := range slices.Concat(listOf(query, "connector_ids"), listOf(query, "connector_uuids")) {
+	for _, name := range listOf(query, "connector_ids", "connector_uuids") {
 		f.Connectors = append(f.Connectors, numberOf(banks, name))
 	}
 	for _, named := range []struct {
@@ -59,12 +59,12 @@ func readFilter(query url.Values, banks []wire.Bank) (filter, error) {
 			return f, passerelle.InvalidField(named.parameters, "must have at most %d values", maxNamed)
 		}
 	}
-	if f.Country != "" {
+	if f.Country != "" && flow == flowConnect {
 		if _, err := passerelle.ParseCountry("connector_country", f.Country); err != nil {
 			return f, err
 		}
 	}
-	return f, checkLists(query)
+	return f, f.checkLists(flow, query)
 }
 
 var (
@@ -76,39 +76,47 @@ var (
 // mistake would show pages on which nothing can be chosen. An unknown connector is no mistake: the
 // service may have offered it when the link was made. Every capability must match, so one wrong
 // capability leaves nothing to choose. In the other lists any match is enough, so a wrong value
-// beside a right one is ignored: links of existing clients contain such values.
+// beside a right one is ignored: links of existing clients contain such values. A list that the
+// flow does not use is not checked, for the same reason. Parameters on one line are one list.
 var lists = []struct {
-	parameter string
-	every     bool
-	allows    func(value string) bool
-	right     string
+	parameters []string
+	used       func(flow string, f filter) bool
+	every      bool
+	allows     func(value string) bool
+	right      string
 }{
-	{"connector_ids", false, connectorName.MatchString, "must be numbers of connectors"},
-	{"connector_uuids", false, connectorName.MatchString, "must be UUIDs of connectors"},
-	{"connector_capabilities", true, func(value string) bool { return slices.Contains(connector.Capabilities(), value) }, "must be one or more of " + strings.Join(connector.Capabilities(), ", ")},
-	{"account_types", false, func(value string) bool { t := passerelle.AccountType(value); return t.Details().Type == t }, "must be names of account types, such as checking; GET /account_types lists them"},
-	{"account_usages", false, func(value string) bool { return slices.Contains(passerelle.Usages(), passerelle.Usage(value)) }, "must be one or more of PRIV, ORGA, ASSO"},
-	{"account_ibans", false, func(value string) bool { return ibanForm.MatchString(plainNumber(value)) }, "must be IBANs"},
+	{[]string{"connector_ids", "connector_uuids"}, choosesConnector, false, connectorName.MatchString, "must be numbers or UUIDs of connectors"},
+	{[]string{"connector_capabilities"}, choosesData, true, func(value string) bool { return slices.Contains(connector.Capabilities(), value) }, "must be one or more of " + strings.Join(connector.Capabilities(), ", ")},
+	{[]string{"account_types"}, choosesAccounts, false, func(value string) bool { t := passerelle.AccountType(value); return t.Details().Type == t }, "must be names of account types, such as checking; GET /account_types lists them"},
+	{[]string{"account_usages"}, choosesAccounts, false, func(value string) bool { return slices.Contains(passerelle.Usages(), passerelle.Usage(value)) }, "must be one or more of PRIV, ORGA, ASSO"},
+	{[]string{"account_ibans"}, choosesAccounts, false, func(value string) bool { return ibanForm.MatchString(plainNumber(value)) }, "must be IBANs"},
 }
 
+func choosesConnector(flow string, _ filter) bool { return flow == flowConnect }
+
+func choosesData(flow string, _ filter) bool { return flow != flowReconnect }
+
+func choosesAccounts(flow string, f filter) bool { return choosesData(flow, f) && f.accounts() }
+
 // checkLists returns an error for the first list that matches nothing because of its wrong values.
-func checkLists(query url.Values) error {
+func (f filter) checkLists(flow string, query url.Values) error {
 	for _, l := range lists {
-		values := listOf(query, l.parameter)
+		values := listOf(query, l.parameters...)
 		wrong := len(slices.DeleteFunc(slices.Clone(values), l.allows))
-		if wrong > 0 && (l.every || wrong == len(values)) {
-			return passerelle.InvalidField(l.parameter, "%s", l.right)
+		if wrong > 0 && l.used(flow, f) && (l.every || wrong == len(values)) {
+			sent := slices.IndexFunc(l.parameters, func(name string) bool { return len(listOf(query, name)) > 0 })
+			return passerelle.InvalidField(l.parameters[sent], "%s", l.right)
 		}
 	}
 	return nil
 }
 
-// listOf reads a parameter with a list. The items are separated by commas, or the parameter is
+// listOf reads parameters with one list. The items are separated by commas, or the parameters are
 // repeated.
-func listOf(query url.Values, name string) []string {
+func listOf(query url.Values, names ...string) []string {
 	var all []string
-	for _, value := range query[name] {
-		for _, one := range strings.Split(value, ",") {
+	for _, name := range names {
+		for _, one := range strings.Split(strings.Join(query[name], ","), ",") {
 			if one = strings.TrimSpace(one); one != "" {
 				all = append(all, one)
 			}

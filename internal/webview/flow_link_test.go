@@ -3,6 +3,7 @@ package webview_test
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,8 +97,9 @@ func TestWrongLinks(t *testing.T) {
 			{"too many numbers", p.link("connect", "connector_ids", strings.Repeat("1,", 501)), 400, "connector_ids, connector_uuids: "},
 			{"too many connectors", p.link("connect", "connector_uuids", strings.Repeat("x,", 501)), 400, "connector_ids, connector_uuids: "},
 			{"too many accounts", p.link("connect", "account_ibans", strings.Repeat("x,", 501)), 400, "account_ibans: "},
-			{"a word for a number", p.link("connect", "connector_ids", "abc,4O"), 400, "connector_ids: must be numbers of connectors"},
-			{"a word for a UUID", p.link("connect", "connector_uuids", "abc"), 400, "connector_uuids: must be UUIDs of connectors"},
+			{"a word for a number", p.link("connect", "connector_ids", "abc,4O"), 400, "connector_ids: must be numbers or UUIDs of connectors"},
+			{"a word for a UUID", p.link("connect", "connector_uuids", "abc"), 400, "connector_uuids: must be numbers or UUIDs of connectors"},
+			{"words for numbers and for UUIDs", p.link("connect", "connector_ids", "4O", "connector_uuids", "abc"), 400, "connector_ids: must be numbers or UUIDs of connectors"},
 			{"unknown capability", p.link("connect", "connector_capabilities", "bank,fortune"), 400, "connector_capabilities: must be one or more of bank, bankwealth, document, profile, contact"},
 			{"a country of three letters", p.link("connect", "connector_country", "FRA"), 400, "connector_country: must be an ISO 3166-1 country code in capitals, such as FR"},
 			{"unknown account type", p.link("connect", "account_types", "xx,yy"), 400, "account_types: must be names of account types, such as checking; GET /account_types lists them"},
@@ -132,6 +134,21 @@ func TestLinksWithOneWrongValue(t *testing.T) {
 			}
 		}
 		p.open(p.link("manage", "account_types", "xx,checking")).shows(t, "Your connections")
+		p.open(p.link("connect", "connector_uuids", "abc", "connector_ids", "40")).shows(t, "Connect to Banque Exemple")
+	})
+}
+
+// A wrong value of a parameter that the flow does not use changes nothing.
+func TestLinksWithUnusedParameters(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		unused := []string{"connector_ids", "abc", "connector_uuids", "x", "connector_country", "FRA"}
+		p.open(p.link("manage", unused...)).shows(t, "Your connections")
+		id := p.connection("anna")
+		filters := slices.Concat(unused, []string{"connector_capabilities", "fortune", "account_types", "xx", "account_usages", "PRO", "account_ibans", "abc"})
+		p.open(p.link("reconnect", slices.Concat(filters, []string{"connection_id", id, "reset_credentials", "1"})...)).shows(t, "Banque Exemple")
+		accounts := []string{"account_types", "xx", "account_ibans", "abc", "connector_capabilities", "document"}
+		p.open(p.link("connect", slices.Concat(accounts, []string{"connector_uuids", customers.ProviderConnector})...)).shows(t, "Connect to Fournisseur Exemple")
+		p.open(p.link("manage", slices.Concat(accounts, []string{"account_usages", "PRO"})...)).shows(t, "Your connections")
 	})
 }
 
