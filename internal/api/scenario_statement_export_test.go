@@ -121,10 +121,64 @@ func TestStatementOfAPeriod(t *testing.T) {
 			}
 		}
 		s.elapsed.Add(int64(20 * time.Hour))
-		s.do(t, ask{method: http.MethodGet, path: path + "&min_date=2026-11-21", token: "user"}).says(t, 400, "invalidValue", "min_date: must not be after 2026-11-20, the day of the account's last update")
+		s.do(t, ask{method: http.MethodGet, path: path + "&min_date=2026-11-22", token: "user"}).says(t, 400, "invalidValue", "min_date: must not be after 2026-11-21, the current day")
 		if body := string(s.do(t, ask{method: http.MethodGet, path: path, token: "user"}).body); !strings.Contains(body, ":62F:C261120EUR122,00") {
 			t.Errorf("the day after the last update: %q", body)
 		}
+	})
+}
+
+// A statement of days after the last update has the balance of the last update, which it states for
+// no later day. It contains no transactions, also none of the day of the last update.
+func TestStatementAfterTheLastUpdate(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		var out fileReport
+		connection := s.fileConnection(t)
+		s.handOver(t, connection, "", camtFile("2026-10-31", "100.00", "2026-11-20", "122.00", "2026-11-02 10.00 Rent", "2026-11-20 12.00 Salt")).decode(t, &out)
+		want := s.movedDays(t, connection)
+		path := fmt.Sprintf("/users/me/accounts/%d/statement?min_date=2026-11-21&format=", *out.Accounts[0].ID)
+		s.elapsed.Add(int64(20 * time.Hour))
+		for format, want := range map[string][]string{
+			"camt.053": {"<Cd>OPBD</Cd></CdOrPrtry></Tp><Amt Ccy=\"EUR\">122.00</Amt><CdtDbtInd>CRDT</CdtDbtInd><Dt><Dt>2026-11-20<", "<Cd>CLBD</Cd></CdOrPrtry></Tp><Amt Ccy=\"EUR\">122.00</Amt><CdtDbtInd>CRDT</CdtDbtInd><Dt><Dt>2026-11-20<"},
+			"mt940":    {":60F:C261120EUR122,00", ":62F:C261120EUR122,00"},
+			"cfonb120": {"201126", "201126"},
+			"ofx":      {"<DTSTART>20261120</DTSTART><DTEND>20261120<", "<BALAMT>122.00</BALAMT><DTASOF>20261120<"},
+			"csv":      {"account,"},
+		} {
+			for _, last := range []string{"", "&max_date=2026-11-21", "&max_date=2026-12-31"} {
+				answer := s.do(t, ask{method: http.MethodGet, path: path + format + last, token: "user"})
+				rest, found := string(answer.body), false
+				for _, part := range want {
+					if _, rest, found = strings.Cut(rest, part); !found {
+						t.Errorf("%s: answered %d %q, which misses %s", format, answer.status, answer.body, part)
+					}
+				}
+				if body := strings.ToUpper(string(answer.body)); strings.Contains(body, "SALT") || strings.Contains(body, "FRTODT") {
+					t.Errorf("%s: %q has a transaction or a period", format, body)
+				}
+			}
+		}
+		s.handOver(t, connection, "", string(s.do(t, ask{method: http.MethodGet, path: path + "camt.053", token: "user"}).body)).says(t, 200, "", "")
+		if got := s.movedDays(t, connection); !slices.Equal(got, want) {
+			t.Errorf("after the import of the statement: %v, want %v", got, want)
+		}
+		s.do(t, ask{method: http.MethodGet, path: path + "mt940&max_date=2026-11-20", token: "user"}).says(t, 400, "invalidValue", "max_date: must not be before min_date")
+	})
+}
+
+// Without dates, a statement has the day of the last update when all transactions are later.
+func TestStatementBeforeAllTransactions(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		var out fileReport
+		s.handOver(t, s.fileConnection(t), "", camtFile("2026-11-24", "100.00", "2026-11-25", "110.00", "2026-11-25 10.00 Rent")).decode(t, &out)
+		path := fmt.Sprintf("/users/me/accounts/%d/statement?format=mt940", *out.Accounts[0].ID)
+		for _, last := range []string{"", "&max_date=2026-12-31"} {
+			body := string(s.do(t, ask{method: http.MethodGet, path: path + last, token: "user"}).body)
+			if !strings.Contains(body, ":60F:C261119EUR100,00\r\n:62F:C261120EUR100,00") {
+				t.Errorf("%s: %q", last, body)
+			}
+		}
+		s.do(t, ask{method: http.MethodGet, path: path + "&max_date=2026-11-20", token: "user"}).says(t, 400, "invalidValue", "max_date: must not be before min_date or the first transaction, 2026-11-25")
 	})
 }
 
@@ -174,7 +228,7 @@ func TestStatementsThatCannotBeExported(t *testing.T) {
 	get(french+"1960-01-02").says(t, 200, "", "")
 	get(account+"/statement?format=xls").says(t, 400, "invalidValue", "format: must be one of camt.053, mt940, cfonb120, ofx, csv")
 	get(account+"/statement?min_date=2026-11-05&max_date=2026-11-04").says(t, 400, "invalidValue", "max_date: must not be before min_date")
-	get(account+"/statement?min_date=2030").says(t, 400, "invalidValue", "min_date: must not be after 2026-11-20, the day of the account's last update")
+	get(account+"/statement?min_date=2030").says(t, 400, "invalidValue", "min_date: must not be after 2026-11-20, the current day")
 	get(account+"/statement?min_date="+url.QueryEscape("5 May")).says(t, 400, "invalidValue", "min_date")
 	get("/users/me/accounts/999999/statement").says(t, 404, "notFound", "")
 	get("/users/999999/accounts/1/statement").says(t, 404, "notFound", "")

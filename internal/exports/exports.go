@@ -42,7 +42,8 @@ const (
 // Wish describes a requested statement: its format, and its first and last day. Without a first
 // day, the statement begins with the first transaction. The statement ends on the day of the
 // account's last update if this day is before the last day, or if there is no last day: the balance
-// of a later day is not known.
+// of a later day is not known. A first day after the last update, but not after today, makes a
+// statement without transactions, which has the balance of the last update.
 type Wish struct {
 	Format      string
 	First, Last passerelle.Date
@@ -78,7 +79,7 @@ func Of(ctx context.Context, db bankstore.Reader, domain passerelle.DomainID, ac
 	if account.Disabled != nil || account.Deleted != nil {
 		return StatementExport{}, passerelle.Conflicting("account %d is not enabled, so its transactions are not stored; enable it first", account.ID)
 	}
-	if err := e.bound(ctx, wish.Now.Location()); err != nil {
+	if err := e.bound(ctx, wish.Now); err != nil {
 		return StatementExport{}, err
 	}
 	written, err := e.statement(ctx)
@@ -86,7 +87,7 @@ func Of(ctx context.Context, db bankstore.Reader, domain passerelle.DomainID, ac
 	if err == nil {
 		err = fits(written, to.format)
 	}
-	name := fmt.Sprintf("account-%d-%s-%s.%s", account.ID, written.From, written.To, to.ending)
+	name := fmt.Sprintf("account-%d-%s-%s.%s", account.ID, cmp.Or(written.From, e.filter.Until), e.filter.Until, to.ending)
 	return StatementExport{to.mediaType, name, func(w io.Writer) error { return statementfile.Write(w, to.format, written) }}, err
 }
 
@@ -115,21 +116,17 @@ type export struct {
 	filter  bankstore.TransactionFilter
 }
 
-// bound sets the last day of the period, and the first day if it is missing. It fails when the
-// period ends before it begins, or contains too many transactions.
-func (e *export) bound(ctx context.Context, zone *time.Location) error {
-	f := &e.filter
+// bound sets the days of the period. It fails when the period ends before it begins, begins after
+// today, or contains too many transactions.
+func (e *export) bound(ctx context.Context, now time.Time) error {
+	f, zone := &e.filter, now.Location()
 	if e.account.LastUpdate == nil {
 		return e.unknown()
 	}
-	updated := passerelle.DateOf(*e.account.LastUpdate, zone)
-	if f.From.Compare(updated) > 0 {
-		return passerelle.InvalidField("min_date", "must not be after %s, the day of the account's last update", updated)
+	if today := passerelle.DateOf(now, zone); f.From.Compare(today) > 0 {
+		return passerelle.InvalidField("min_date", "must not be after %s, the current day", today)
 	}
-	if f.Until.IsZero() || f.Until.Compare(updated) > 0 {
-		f.Until = updated
-	}
-	if err := e.begin(ctx); err != nil {
+	if err := e.setDays(ctx, passerelle.DateOf(*e.account.LastUpdate, zone)); err != nil {
 		return err
 	}
 	n, err := e.db.CountTransactions(ctx, *f)
@@ -142,25 +139,45 @@ func (e *export) bound(ctx context.Context, zone *time.Location) error {
 	return nil
 }
 
-// begin sets the first day of the period if it is missing.
-func (e *export) begin(ctx context.Context) error {
-	f := &e.filter
-	if f.From.IsZero() {
-		earlier := *f
-		earlier.Until = passerelle.Date{}
-		oldest, err := e.db.Transactions(ctx, earlier, store.Window{Limit: 1, Descending: true})
-		if err != nil {
-			return fmt.Errorf("find the first transaction of account %d: %w", e.account.ID, err)
-		}
-		f.From = f.Until
-		if len(oldest) > 0 {
-			f.From = f.DayOf(oldest[0])
+// setDays sets the first and the last day of the period. When the client wants only days after the
+// last update, which are not known, the period becomes empty: it begins on the day after its end.
+func (e *export) setDays(ctx context.Context, updated passerelle.Date) error {
+	f, first := &e.filter, e.filter.From
+	if first.IsZero() {
+		var err error
+		if first, err = e.oldest(ctx); err != nil {
+			return err
 		}
 	}
-	if f.From.Compare(f.Until) > 0 {
-		return passerelle.InvalidField("max_date", "must not be before min_date or the first transaction, %s", f.From)
+	if !f.Until.IsZero() && first.Compare(f.Until) > 0 {
+		return passerelle.InvalidField("max_date", "must not be before min_date or the first transaction, %s", first)
+	}
+	if f.Until.IsZero() || f.Until.Compare(updated) > 0 {
+		f.Until = updated
+	}
+	switch after := first.Compare(f.Until) > 0; {
+	case after && !f.From.IsZero():
+		f.From = f.Until.AddDays(1)
+	case after || first.IsZero():
+		f.From = f.Until
+	default:
+		f.From = first
 	}
 	return nil
+}
+
+// oldest returns the day of the first transaction. It returns the zero date when there is none.
+func (e *export) oldest(ctx context.Context) (passerelle.Date, error) {
+	all := e.filter
+	all.Until = passerelle.Date{}
+	oldest, err := e.db.Transactions(ctx, all, store.Window{Limit: 1, Descending: true})
+	if err != nil {
+		return passerelle.Date{}, fmt.Errorf("find the first transaction of account %d: %w", e.account.ID, err)
+	}
+	if len(oldest) == 0 {
+		return passerelle.Date{}, nil
+	}
+	return all.DayOf(oldest[0]), nil
 }
 
 // unknown returns the error for an account whose balance or currency is not known.
@@ -173,11 +190,14 @@ func (e *export) unknown() error {
 func (e *export) statement(ctx context.Context) (statementfile.Written, error) {
 	a, f := e.account, e.filter
 	w := statementfile.Written{FileStatement: statementfile.FileStatement{
-		ID: strconv.FormatInt(int64(a.ID), 10) + "-" + f.Until.String(), From: f.From, To: f.Until,
+		ID:      strconv.FormatInt(int64(a.ID), 10) + "-" + f.Until.String(),
 		Account: statementfile.StatementAccount{IBAN: a.IBAN, Number: cmp.Or(a.Number, strconv.FormatInt(int64(a.ID), 10)), Bank: a.BIC, Name: cmp.Or(a.CustomName, a.Name), Currency: a.Currency, Type: a.Type},
 	}}
 	if a.Balance == nil || !a.Currency.Known() {
 		return w, e.unknown()
+	}
+	if f.From.Compare(f.Until) <= 0 {
+		w.From, w.To = f.From, f.Until // an empty period has only balances
 	}
 	movements, err := e.db.InstitutionMovements(ctx, []bankstore.StoredAccount{a}, f.From, f.Until)
 	if err != nil {
