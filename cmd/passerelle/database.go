@@ -84,12 +84,12 @@ func (d databaseFlag) openKeys(flag string) (*keys.Ring, error) {
 	if err := d.exists(); err != nil {
 		return nil, err
 	}
-	file := devKeys
+	file, database := devKeys, "PostgreSQL database" // its address may contain a password
 	if path, lite := strings.CutPrefix(d.Database, "sqlite:"); lite {
-		file = filepath.Join(filepath.Dir(path), filepath.Base(devKeys))
+		file, database = filepath.Join(filepath.Dir(path), filepath.Base(devKeys)), "database "+d.Database
 	}
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("--key-file: %s does not exist; name the key file of the service that uses the database %s", file, d.Database)
+		return nil, fmt.Errorf("--key-file: %s does not exist; name the key file of the service that uses the %s", file, database)
 	}
 	return openKeys(file)
 }

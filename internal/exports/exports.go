@@ -6,9 +6,8 @@
 //
 // The package fails with a *passerelle.Error when there are too many transactions or no balance, or
 // when the period is impossible, or when the format cannot represent the account, the days or the
-// balances.
-// When the transactions change during the writing, the last entry is an error. The package only
-// reads.
+// balances. When the transactions change during the writing, the last entry is an error. The package
+// only reads.
 package exports
 
 import (

@@ -45,7 +45,7 @@ func (tx *Tx) Audit(acts ...Audit) error {
 	return nil
 }
 
-// AuditOf does the same as Audit, for acts on an object that gets its id in the unit.
+// AuditOf does the same as Audit, for acts on the object with this id, which the acts need not have.
 func (tx *Tx) AuditOf(id int64, acts ...Audit) error {
 	for _, a := range acts {
 		a.SubjectID = id
