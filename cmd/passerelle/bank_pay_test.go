@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/cookiejar"
@@ -874,9 +875,10 @@ func TestPayerWaitsForTheWayToApprove(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		body, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
-		if answer.StatusCode != http.StatusOK || answer.Header.Get("Refresh") == "" {
-			t.Errorf("the webview answers %d with %v", answer.StatusCode, answer.Header)
+		if err != nil || answer.StatusCode != http.StatusOK || !strings.Contains(string(body), `<p role="status" data-after=`) {
+			t.Errorf("the webview answers %d with %s (%v)", answer.StatusCode, body, err)
 		}
 		s.due("1m")
 		if p = s.payment(p.ID); p.Action == nil || *p.Action != "redirect" {

@@ -142,10 +142,9 @@ type person struct {
 }
 
 type page struct {
-	at      *url.URL
-	status  int
-	body    string
-	refresh string
+	at     *url.URL
+	status int
+	body   string
 }
 
 func newPerson(t *testing.T, w *fixture) *person {
@@ -186,10 +185,13 @@ func (p *person) show(request *http.Request) page {
 	if to, err := response.Location(); err == nil {
 		at = to
 	}
-	return page{at, response.StatusCode, string(body), response.Header.Get("Refresh")}
+	return page{at, response.StatusCode, string(body)}
 }
 
 var (
+	// watchedAddress finds the address that a waiting page opens without scripts.
+	watchedAddress = regexp.MustCompile(`<noscript><meta http-equiv="refresh" content="\d+; url=([^"]+)"></noscript>`)
+
 	pageForm  = regexp.MustCompile(`(?s)<form method="post" action="([^"]*)"[^>]*>(.*?)</form>`)
 	formInput = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
 	pageTick  = regexp.MustCompile(`name="account" value="(\d+)"`)
@@ -226,12 +228,15 @@ func (p *person) send(s page, step string, pairs ...string) page {
 
 func (p *person) settled(s page) page {
 	p.t.Helper()
-	for deadline := time.Now().Add(time.Minute); strings.Contains(s.body, `<p role="status">`); <-time.After(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); strings.Contains(s.body, `<p role="status" data-after=`); <-time.After(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			p.t.Fatalf("%s never ends", s.at)
 		}
-		_, to, _ := strings.Cut(s.refresh, "url=")
-		s = p.open(p.Origin + to)
+		next := watchedAddress.FindStringSubmatch(s.body)
+		if next == nil {
+			p.t.Fatalf("%s waits without a next address: %s", s.at, s.body)
+		}
+		s = p.open(p.Origin + html.UnescapeString(next[1]))
 	}
 	return s
 }

@@ -51,8 +51,10 @@ type Page struct {
 	// Refresh is the time after which the page reloads, or opens RefreshTo.
 	Refresh   time.Duration
 	RefreshTo string
-	// Fallback is the time after which the page reloads if Module does not run.
-	Fallback time.Duration
+	// Fallback is the time after which the page reloads, or opens FallbackTo, if Module does not
+	// run.
+	Fallback   time.Duration
+	FallbackTo string
 }
 
 // Say returns the text that has this key, in the language of the page.
@@ -126,8 +128,9 @@ func (s *Pages) Send(w http.ResponseWriter, p Page) error {
 	return nil
 }
 
-// PartHeader is the header with which a page's script requests only that part of the page that may
-// have changed. The script sends this request to the page's own address.
+// PartHeader is the header with which a page's script only asks whether the page has changed, at the
+// page's address. The value names the part of the page to respond with. A webview responds with the
+// whole page, and leaves cookies unchanged.
 const PartHeader = "Passerelle-Part"
 
 // SendPart renders one block of a page and sends only this block. It responds with 304 when the

@@ -53,7 +53,8 @@ func TestThePageAsksTheBankByItself(t *testing.T) {
 	))
 	sent, err := chromedp.Run(browser, chromedp.Evaluate[int](`(() => {
 		let sent = 0
-		document.querySelector("form[data-after]").addEventListener("submit", () => sent++)
+		const fetch = window.fetch
+		window.fetch = (...all) => { sent++; return fetch(...all) }
 		document.body.insertAdjacentHTML("beforeend", "<input type=checkbox id=choice>")
 		const box = document.getElementById("choice")
 		box.checked = true
@@ -66,6 +67,63 @@ func TestThePageAsksTheBankByItself(t *testing.T) {
 		t.Error("the page loses what the person has ticked")
 	}
 	_, err = chromedp.Run(browser, chromedp.Evaluate[bool](`document.dispatchEvent(new Event("visibilitychange"))`))
+	must(t, err)
+	must(t, chromedp.Do(browser, servicetest.Shown(`#landed`)))
+	if state := s.stored(t, p.ID).State; state != payment.Done {
+		t.Errorf("the payment is %s", state)
+	}
+}
+
+// While nothing has changed, the page asks the bank but stays as it is: the focus is where the payer
+// left it.
+func TestAWaitingPageStaysUntilItChanges(t *testing.T) {
+	t.Parallel()
+	s := start(t, storetest.SQLite(t), nil)
+	client, _, err := s.access.Register(t.Context(), s.domain.ID, "Shop", []string{shop(t)})
+	must(t, err)
+	s.client = client
+	p, err := s.Create(t.Context(), s.domain, initiation.Creation{By: client.ID, Draft: draft(func(d *payment.Draft) {
+		d.ClientRedirectURI = client.RedirectURIs[0]
+		labelled("actn(decoupled,3)/done")(d)
+	})})
+	must(t, err)
+	_, err = s.Validate(t.Context(), s.domain, p.ID, initiation.Choice{
+		Connector: sandbox.TestConnector, Validated: true, WebviewURL: s.origin + "/before",
+	})
+	must(t, err)
+	browser := servicetest.Browser(t, 390, 844)
+	said := servicetest.Listen(browser, t)
+	must(t, chromedp.Do(browser,
+		servicetest.Navigate(s.origin+"/webview/en/payment?code="+s.code(t, p.ID, "payments:validate")),
+		servicetest.Shown(`form[data-after]`),
+	))
+	run := func(script string) string {
+		t.Helper()
+		result, err := chromedp.Run(browser, chromedp.Evaluate[string](script, chromedp.EvalAwaitPromise))
+		must(t, err)
+		return result
+	}
+	const seen = `(async () => {
+		const way = document.querySelector("main a[href*=cancel], main .aside a, main a")
+		way.focus()
+		window.before = true
+		const asked = []
+		const fetch = window.fetch
+		window.fetch = async (...all) => { const answer = await fetch(...all); asked.push((all[1]?.method ?? "GET") + " " + answer.type); return answer }
+		while (asked.length < 2) {
+			if (!asked.length) document.dispatchEvent(new Event("visibilitychange"))
+			await new Promise((done) => setTimeout(done, 50))
+		}
+		window.fetch = fetch
+		return asked.join() + " " + (document.activeElement === way) + " " + window.before
+	})()`
+	for range 2 {
+		if got := run(seen); got != "POST opaqueredirect,GET basic true true" {
+			t.Errorf("without a change, the page does %s", got)
+		}
+	}
+	said.Silent(t)
+	_, err = chromedp.Run(browser, chromedp.Evaluate[bool](`setInterval(() => document.dispatchEvent(new Event("visibilitychange")), 50) > 0`))
 	must(t, err)
 	must(t, chromedp.Do(browser, servicetest.Shown(`#landed`)))
 	if state := s.stored(t, p.ID).State; state != payment.Done {

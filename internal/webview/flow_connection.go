@@ -182,7 +182,9 @@ type flowBody struct {
 	Action, Step, Button string
 	Questions            []question
 	// After is the number of seconds until the page's script sends the form, or 0 for never.
-	After int
+	// NextPoll is the address that shows the result.
+	After    int
+	NextPoll string
 	// Address is the address at which the person continues. Apart is set when the form opens
 	// another window. That window gets Ticket instead of a cookie.
 	Address, Ticket string
@@ -262,6 +264,11 @@ const (
 	maxPolls    = 60
 )
 
+// nextPoll returns the address of a step for the next poll.
+func (s *flowConnection) nextPoll(pc *pageContext, step string) string {
+	return s.address(pc, "look", strconv.Itoa(pc.polls()+1), "step", step)
+}
+
 // waitForBank shows that the service is reading the institution.
 func (w *Webview) waitForBank(pc *pageContext, s *flowConnection) error {
 	body, n := s.body(pc, "reading"), pc.polls()
@@ -271,9 +278,7 @@ func (w *Webview) waitForBank(pc *pageContext, s *flowConnection) error {
 	body.Slow = n >= manyPolls
 	body.Message = ""
 	page := w.flowPage(pc, s.flowSession, "reading", body.Title, body)
-	page.Refresh = min(max(time.Duration(n)*time.Second, shortestPoll), slowestPoll)
-	page.RefreshTo = s.address(pc, "look", strconv.Itoa(n+1), "step", pc.step())
-	return pages.Send(pc.writer, page)
+	return pages.Send(pc.writer, watching(page, min(max(time.Duration(n)*time.Second, shortestPoll), slowestPoll), s.nextPoll(pc, pc.step())))
 }
 
 // stateText has the key of the text about a state, and the step of the form on the state's page.
@@ -309,7 +314,7 @@ func (w *Webview) showState(pc *pageContext, s *flowConnection) error {
 	}
 	page := w.flowPage(pc, s.flowSession, "stand", body.Title, body)
 	if body.After > 0 {
-		page.Module, page.Fallback = "resume.mjs", readAgain
+		page = watching(page, readAgain, "")
 	}
 	return pages.Send(pc.writer, page)
 }
@@ -343,7 +348,7 @@ func (w *Webview) stateBody(pc *pageContext, s *flowConnection, step string) (fl
 		return body, w.leadApart(s, &body)
 	}
 	if here.step == "resume" && pc.polls() < maxPolls && pc.notice == "" {
-		body.After = int(askAgain.Seconds())
+		body.After, body.NextPoll = int(askAgain.Seconds()), s.nextPoll(pc, step)
 	}
 	body.Action = s.address(pc, "look", strconv.Itoa(pc.polls()), "step", step)
 	return body, nil
@@ -362,12 +367,12 @@ func (w *Webview) leadApart(s *flowConnection, body *flowBody) error {
 }
 
 // showBankLink shows the button for the institution's own page, or redirects the person to that
-// page. When the button opens another window, the page with the button refreshes itself.
+// page. When the button opens another window, the page with the button polls.
 func (w *Webview) showBankLink(pc *pageContext, s *flowConnection, body flowBody) error {
 	page := w.flowPage(pc, s.flowSession, "stand", body.Title, body)
 	switch {
 	case body.Apart:
-		page.Refresh, page.RefreshTo = readAgain, s.address(pc, "step", pc.step())
+		page = watching(page, readAgain, s.address(pc, "step", pc.step()))
 	case pc.step() == stepOnward && s.c.State == passerelle.WebauthRequired && s.c.URL != "":
 		return w.redirectToBank(pc, s, body)
 	}
@@ -417,7 +422,7 @@ func (w *Webview) resumeConnection(pc *pageContext, s *flowConnection, r aggrega
 			return err
 		}
 	}
-	web.Redirect(pc.writer, s.address(pc, "look", strconv.Itoa(pc.polls()+1), "step", pc.step()))
+	web.Redirect(pc.writer, s.nextPoll(pc, pc.step()))
 	return nil
 }
 

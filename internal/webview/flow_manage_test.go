@@ -160,6 +160,27 @@ func TestReconnect(t *testing.T) {
 	})
 }
 
+// The script of a waiting page polls the address of the page. When a poll finds the end of the flow,
+// the browser can still open this address, and the flow ends then.
+func TestAPollDoesNotEndAFlow(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		id := p.waiting("otp")
+		page := p.open(p.link("reconnect", "connection_id", id)).shows(t, "needs more information")
+		p.OK(p.Call("POST", "/connections/"+id, p.token, map[string]any{"otp": "123456"}))
+		poll, err := http.NewRequestWithContext(t.Context(), http.MethodGet, page.at.String(), nil)
+		must(t, err)
+		poll.Header.Set("Passerelle-Part", "all")
+		for range 2 {
+			if got := p.once(poll); got.status != http.StatusSeeOther || !strings.HasPrefix(got.location, returnURL) || len(got.header["Set-Cookie"]) > 0 {
+				t.Errorf("the poll finds %d %q with %v", got.status, got.location, got.header)
+			}
+		}
+		if back := p.open(page.at.String()).back(t); back.Get("connection_id") != id || back.Get("error") != "" {
+			t.Errorf("back with %v", back)
+		}
+	})
+}
+
 // waiting creates a connection that waits for its user, and returns its id.
 func (p *walker) waiting(login string) string {
 	p.t.Helper()

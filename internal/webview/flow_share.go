@@ -115,7 +115,7 @@ func (w *Webview) showSharing(pc *pageContext, s *flowConnection) error {
 		body.Mend.After = 0 // otherwise resume.mjs would send the form Mend before the person can share the ticked items
 	}
 	if body.Mend != nil && body.Mend.After > 0 {
-		page.Module = "resume.mjs" // share.html also loads share.mjs; this page has no Fallback, because a reload would lose the ticks
+		page.Module, page.Asks = "resume.mjs", true // share.html also loads share.mjs; this page has no Fallback, because a reload would lose the ticks
 	}
 	return pages.Send(pc.writer, page)
 }

@@ -167,8 +167,7 @@ func TestTheInstitutionInAWindowOfItsOwn(t *testing.T) {
 		if landed.at.Query().Has("ticket") {
 			t.Errorf("the ticket is in an address: %s", landed.at)
 		}
-		_, again, _ := strings.Cut(page.header.Get("Refresh"), "url=")
-		inside.open(inside.Origin+again).shows(t, "What do you want to share")
+		inside.open(inside.Origin+watched(page.body)).shows(t, "What do you want to share")
 		form.Set("step", "share")
 		if got := window.post(page, action, form); got.status != http.StatusUnauthorized {
 			t.Errorf("a ticket is good for more: %d", got.status)

@@ -116,9 +116,12 @@ type stepBody struct {
 	Address string
 	// Questions lists the fields that the bank asks the payer to fill in.
 	Questions []question
-	// After is the number of seconds until the page asks the bank again, or 0 for never. Left is
-	// the number of seconds for which the page continues to ask.
-	After, Left int
+	// After is the number of seconds until the page asks the bank again, or 0 for never. NextPoll
+	// is the address that shows the result. Left is the number of seconds for which the page
+	// continues to ask.
+	After    int
+	NextPoll string
+	Left     int
 	// Leave is the address for leaving the page without an outcome. It is empty when the page
 	// offers only to cancel. Long is set when the wait is longer than usual.
 	Leave string
@@ -151,14 +154,21 @@ func (w *Webview) send(pc *pageContext, s *payerSession, name string, body stepB
 	return pages.Send(pc.writer, pc.page(s, name, body.Title, body, body.Problem))
 }
 
-// A waiting page reloads after a quarter of the time for which the payer has waited, but at least
-// after shortestPoll and at most after longestCheck. It therefore shows the result of a fast bank
-// quickly, and reloads rarely for a slow bank.
+// A waiting page polls after a quarter of the time for which the payer has waited, but at least after
+// shortestPoll and at most after longestCheck. It therefore shows the result of a fast bank quickly,
+// and polls rarely for a slow bank.
 const (
 	shortestPoll = 2 * time.Second
 	longestCheck = time.Minute
 	longWait     = 20 * time.Second
 )
+
+// watching returns a page whose script polls for a change. Without scripts, the page opens the
+// address after a time, or reloads if the address is empty.
+func watching(page web.Page, after time.Duration, address string) web.Page {
+	page.Module, page.Asks, page.Fallback, page.FallbackTo = "resume.mjs", true, after, address
+	return page
+}
 
 // wait shows that the bank is working. The argument since is the time of the attempt, on the
 // domain's clock.
@@ -167,9 +177,7 @@ func (w *Webview) wait(pc *pageContext, s *payerSession, since time.Time) error 
 	waited := pc.domain.Clock.Now(w.Now()).Sub(since)
 	body.Leave, body.Long = pc.awayAddress(s.payment), waited > longWait
 	body.Cancel = "" // the payer cannot cancel before the bank has responded
-	page := pc.page(s, "wait", body.Title, body, "")
-	page.Refresh = min(max(waited/4, shortestPoll), longestCheck)
-	return pages.Send(pc.writer, page)
+	return pages.Send(pc.writer, watching(pc.page(s, "wait", body.Title, body, ""), min(max(waited/4, shortestPoll), longestCheck), ""))
 }
 
 // onward shows the link to the bank, where the payer approves the payment or its cancellation. With
@@ -221,8 +229,9 @@ func (w *Webview) approve(pc *pageContext, s *payerSession) error {
 	}
 	page := pc.page(s, "approve", body.Title, nil, "")
 	if waited < payerTimeout && pc.notice == "" {
-		page.Module, page.Fallback = "resume.mjs", readAgain
+		page = watching(page, readAgain, "")
 		body.After, body.Left = int(askAgain.Seconds()), int((payerTimeout - waited).Seconds())
+		body.NextPoll = body.Action
 	}
 	page.Body = body
 	return pages.Send(pc.writer, page)

@@ -161,14 +161,24 @@ func (p *walker) post(s shown, action string, form url.Values) shown {
 func (p *walker) settled(s shown) shown {
 	p.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); <-time.After(5 * time.Millisecond) {
-		if !strings.Contains(s.body, `<p role="status">`) {
+		if !strings.Contains(s.body, `<p role="status" data-after=`) {
 			return s
 		}
-		_, to, _ := strings.Cut(s.header.Get("Refresh"), "url=")
-		s = p.open(s.at.Scheme + "://" + s.at.Host + to)
+		s = p.open(s.at.Scheme + "://" + s.at.Host + watched(s.body))
 	}
 	p.t.Fatalf("%s never ends: %s", s.at, s.body)
 	return s
+}
+
+var watchedAddress = regexp.MustCompile(`<noscript><meta http-equiv="refresh" content="\d+; url=([^"]+)"></noscript>`)
+
+// watched returns the address that a waiting page opens without scripts.
+func watched(body string) string {
+	found := watchedAddress.FindStringSubmatch(body)
+	if found == nil {
+		return "the page does not wait"
+	}
+	return html.UnescapeString(found[1])
 }
 
 func (s shown) shows(t *testing.T, texts ...string) shown {

@@ -128,10 +128,22 @@ func (w *Webview) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 		w.assets.ServeHTTP(writer, request)
 		return
 	}
+	if request.Method == http.MethodGet && request.Header.Get(web.PartHeader) != "" {
+		writer = withoutCookies{writer}
+	}
 	pc := &pageContext{writer: writer, request: unslashed(request)}
 	if err := w.serve(pc); err != nil { //nolint:contextcheck // pc contains the request, which contains the context
 		w.fail(pc, err) //nolint:contextcheck // as above
 	}
+}
+
+// withoutCookies changes no cookies. A waiting page's script only polls. When a poll finds the end of
+// a flow, the browser then opens the same address, and needs the cookie of the flow.
+type withoutCookies struct{ http.ResponseWriter }
+
+func (w withoutCookies) WriteHeader(status int) {
+	w.Header().Del("Set-Cookie")
+	w.ResponseWriter.WriteHeader(status)
 }
 
 // unslashed returns the request without the final slash that some programs add to the address of a
