@@ -67,6 +67,37 @@ func TestAuditLogIsReadAndVerified(t *testing.T) {
 	})
 }
 
+// A command that begins or ends the maintenance leaves an act in the audit log of the deployment, and
+// a command that changes nothing leaves none.
+func TestMaintenanceIsOnRecord(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, url string) {
+		var out, diagnostics bytes.Buffer
+		call := func(args ...string) {
+			t.Helper()
+			out.Reset()
+			if status := run(t.Context(), append(args, "--database", url), nil, &out, &diagnostics); status != succeeded {
+				t.Fatalf("%v: %d %s", args, status, diagnostics.String())
+			}
+		}
+		call("migrate")
+		for _, state := range []string{"off", "on", "on", "off", "off"} {
+			call("maintenance", state)
+		}
+		call("audit", "list", "--no-domain", "--json")
+		var acts []actView
+		if err := json.Unmarshal(out.Bytes(), &acts); err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, a := range acts {
+			names = append(names, a.Act)
+		}
+		if got := strings.Join(names, ", "); got != "end maintenance, begin maintenance" {
+			t.Errorf("the audit log has %s", got)
+		}
+	})
+}
+
 // TestADeletedUserIsOnRecord deletes a user with the command, which must leave an act in the audit
 // log of the domain.
 func TestADeletedUserIsOnRecord(t *testing.T) {

@@ -30,12 +30,12 @@ type maintenanceView struct {
 
 // Run closes the API. When it is already closed, nothing changes.
 func (maintenanceOn) Run(c *console, m *maintenanceCommand) error {
-	return m.change(c, func(tx *store.Tx) { tx.CloseForMaintenance(time.Now()) })
+	return m.change(c, true, "begin maintenance", func(tx *store.Tx) { tx.CloseForMaintenance(time.Now()) })
 }
 
-// Run opens the API again.
+// Run opens the API again. When it is already open, nothing changes.
 func (maintenanceOff) Run(c *console, m *maintenanceCommand) error {
-	return m.change(c, (*store.Tx).EndMaintenance)
+	return m.change(c, false, "end maintenance", (*store.Tx).EndMaintenance)
 }
 
 // Run prints the state.
@@ -43,12 +43,19 @@ func (maintenanceStatus) Run(c *console, m *maintenanceCommand) error {
 	return m.do(c, nil, func(db *store.DB) (any, error) { return maintenanceState(c, db) })
 }
 
-func (m *maintenanceCommand) change(c *console, change func(*store.Tx)) error {
+// change closes or opens the API, and records this in the audit log of the deployment.
+func (m *maintenanceCommand) change(c *console, closed bool, name string, change func(*store.Tx)) error {
 	return m.do(c, nil, func(db *store.DB) (any, error) {
-		err := db.Write(c.ctx, func(tx *store.Tx) error {
-			change(tx)
-			return nil
-		})
+		since, err := db.Maintenance(c.ctx)
+		if err != nil {
+			return nil, fmt.Errorf("read the maintenance: %w", err)
+		}
+		if (since != nil) != closed {
+			err = db.Write(c.ctx, func(tx *store.Tx) error {
+				change(tx)
+				return tx.Audit(act(0, name, ""))
+			})
+		}
 		if err != nil {
 			return nil, fmt.Errorf("change the maintenance: %w", err)
 		}
