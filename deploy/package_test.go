@@ -170,6 +170,7 @@ healthy
 # The commands complete, and there is a manual.
 bash -c 'source /usr/share/bash-completion/completions/passerellectl; COMP_WORDS=(passerellectl client cr); COMP_CWORD=2; _passerelle; echo "${COMPREPLY[@]}"' | grep -x create >/dev/null || fail "no completion"
 [ -s /usr/share/zsh/vendor-completions/_passerelle ] && [ -s /usr/share/fish/vendor_completions.d/passerelle.fish ] || fail "no completion"
+[ -s /usr/share/passerelle/alerts.yml ] && [ -s /usr/share/passerelle/dashboard.json ] || fail "no alerts or no dashboard"
 
 # Removing leaves settings and data, purging asks about data.
 dpkg -r passerelle
@@ -240,6 +241,7 @@ rpm -q passerelle
 [ "$(rpm -qc passerelle)" = /etc/passerelle/passerelle.conf ] || fail "the settings are no configuration"
 [ "$(in_root systemctl is-enabled passerelle)" = enabled ] || fail "not enabled without systemd"
 rpm -ql passerelle | grep -x /usr/share/zsh/site-functions/_passerelle >/dev/null || fail "no completion"
+[ -s root/usr/share/passerelle/alerts.yml ] && [ -s root/usr/share/passerelle/dashboard.json ] || fail "no alerts or no dashboard"
 [ "$(in_root stat -c '%U %a' /etc/passerelle/keys)" = "passerelle 600" ] || fail "keys are open"
 [ "$(in_root stat -c '%U %a' /var/lib/passerelle)" = "passerelle 700" ] || fail "data is open"
 in_root passerellectl config check
