@@ -7,7 +7,6 @@ import (
 	"passerelle"
 	"passerelle/connector"
 	"passerelle/internal/initiation"
-	"passerelle/internal/store"
 	"passerelle/payment"
 )
 
@@ -25,9 +24,8 @@ func TestEarlyDataIsForgotten(t *testing.T) {
 		}
 		create := func() passerelle.PaymentID {
 			id := w.create(1)
-			must(t, w.db.Write(t.Context(), func(tx *store.Tx) error {
-				return tx.SetFieldValues(w.domain.ID, id, map[string]string{"login": "anna"})
-			}))
+			_, err := w.Validate(t.Context(), w.domain, id, validated(func(c *initiation.Choice) { c.Validated = false }))
+			must(t, err)
 			return id
 		}
 		ctx := connector.WithDevice(t.Context(), connector.Device{Address: netip.MustParseAddr("192.0.2.7")})
@@ -48,7 +46,9 @@ func TestEarlyDataIsForgotten(t *testing.T) {
 		_, err = w.Validate(ctx, w.domain, create(), validated())
 		must(t, err)
 		kept(0)
-		_, err = w.Cancel(t.Context(), w.domain, create(), initiation.CancelRequest{RedirectURI: shop})
+		chosen := create()
+		kept(1)
+		_, err = w.Cancel(t.Context(), w.domain, chosen, initiation.CancelRequest{RedirectURI: shop})
 		must(t, err)
 		kept(0)
 	})

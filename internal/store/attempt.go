@@ -293,6 +293,9 @@ func (tx *Tx) KeepCallback(a Attempt, callback []byte) error {
 // may contain codes and tokens of the bank, which the service no longer needs. The memory stays
 // while an attempt is unanswered, because the service asks the bank about this attempt.
 func (tx *Tx) EndCallback(p *payment.Payment) {
+	if !chosen(p) {
+		return
+	}
 	tx.unit.Exec(`UPDATE attempt SET callback = NULL,
 			memory = CASE WHEN EXISTS (SELECT 1 FROM attempt a WHERE a.payment_id = $2 AND a.state <> 'answered') THEN memory END
 		WHERE +domain_id = $1 AND payment_id = $2 AND number = 1 AND (callback IS NOT NULL OR memory IS NOT NULL)`, int64(p.Domain), int64(p.ID))

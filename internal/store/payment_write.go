@@ -158,7 +158,7 @@ func (tx *Tx) insertTransition(p *payment.Payment, t payment.Transition) {
 func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition, check *time.Time) error {
 	for _, t := range transitions {
 		tx.insertTransition(p, t)
-		if t.From == payment.Created {
+		if t.From == payment.Created && chosen(p) {
 			tx.forgetEarlyData(p)
 		}
 	}
@@ -230,6 +230,10 @@ func (tx *Tx) updateColumns(p *payment.Payment, check *time.Time, set string, ar
 	p.Version++
 	return nil
 }
+
+// chosen reports whether a payment may have attempts and stored field values. Both are stored
+// together with the payment's connector, or later.
+func chosen(p *payment.Payment) bool { return p.Connector != "" }
 
 // forgetEarlyData removes personal data that a payment needs only in the state `created`. It
 // removes the field values from before the validation. It also removes the payer's device, which
