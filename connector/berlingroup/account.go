@@ -1,6 +1,7 @@
 package berlingroup
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -41,7 +42,17 @@ type bankAccount struct {
 
 type amount struct {
 	Currency string `json:"currency"`
-	Amount   string `json:"amount"`
+	Amount   digits `json:"amount"`
+}
+
+// digits are the digits of an amount, with its sign. The standard has a text. Some banks send a
+// number.
+type digits string
+
+// UnmarshalJSON reads both forms, and keeps each digit of a number.
+func (d *digits) UnmarshalJSON(form []byte) error {
+	*d = digits(bytes.Trim(form, `"`))
+	return nil
 }
 
 type balance struct {
@@ -251,10 +262,10 @@ func (a *bankAccount) newest(types []string) *decimal.Decimal {
 var amountForm = regexp.MustCompile(`^-?[0-9]{1,14}(\.[0-9]{1,3})?$`)
 
 func (a amount) decimal() (decimal.Decimal, error) {
-	if !amountForm.MatchString(a.Amount) {
+	if !amountForm.MatchString(string(a.Amount)) {
 		return decimal.Decimal{}, errMalformed
 	}
-	return decimal.Parse(a.Amount)
+	return decimal.Parse(string(a.Amount))
 }
 
 // signed returns the amount with the sign that debits have in the service: negative. The argument

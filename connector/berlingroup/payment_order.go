@@ -7,7 +7,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"passerelle"
 	"passerelle/payment"
 )
 
@@ -29,16 +28,11 @@ type orderBody struct {
 // transferBody is one transfer.
 type transferBody struct {
 	EndToEnd     string            `json:"endToEndIdentification,omitempty"`
-	Amount       *amountBody       `json:"instructedAmount,omitempty"`
+	Amount       *amount           `json:"instructedAmount,omitempty"`
 	Creditor     *accountReference `json:"creditorAccount,omitempty"`
 	Agent        string            `json:"creditorAgent,omitempty"`
 	CreditorName string            `json:"creditorName,omitempty"`
 	Remittance   string            `json:"remittanceInformationUnstructured,omitempty"`
-}
-
-type amountBody struct {
-	Currency passerelle.Currency `json:"currency"`
-	Amount   string              `json:"amount"`
 }
 
 // These are the limits of the standard, in characters.
@@ -74,7 +68,7 @@ func (p *Profile) order(of payment.Payment, service string) orderBody {
 
 func transferOf(in payment.Instruction) transferBody {
 	t := transferBody{
-		EndToEnd: in.ReferenceID, Amount: &amountBody{in.Amount.Currency, in.Amount.Decimal()},
+		EndToEnd: in.ReferenceID, Amount: &amount{string(in.Amount.Currency), digits(in.Amount.Decimal())},
 		Creditor: &accountReference{IBAN: in.Beneficiary.Identification}, CreditorName: cut(in.Beneficiary.Label, maxCreditorName), Remittance: cut(in.Label, maxRemittance),
 	}
 	if payment.BICForm.MatchString(in.Beneficiary.Issuer) {

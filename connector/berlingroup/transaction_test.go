@@ -1,6 +1,7 @@
 package berlingroup_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 )
@@ -26,5 +27,32 @@ func TestWordings(t *testing.T) {
 		if _, got, err := reader.read(true); err != nil || got.rows["id/1"].Wording != test.want {
 			t.Errorf("%s: %q, %v, want %q", name, got.rows["id/1"].Wording, err, test.want)
 		}
+	}
+}
+
+// TestAmountsAsNumbers checks that a bank may send amounts as numbers. A transaction keeps its key
+// when the bank sends the same amount as a text.
+func TestAmountsAsNumbers(t *testing.T) {
+	bank := newReadable(t)
+	reader := bank.reader()
+	key := ""
+	for _, form := range []string{"%s", `"%s"`} {
+		say := func(digits string) string { return `{"currency":"EUR","amount":` + fmt.Sprintf(form, digits) + `}` }
+		bank.answer = func(w http.ResponseWriter, r *http.Request) {
+			body := `{"accounts":[{"resourceId":"A1","iban":"DE03999010010000000001","currency":"EUR","balances":[{"balanceType":"closingBooked","balanceAmount":` + say("-150.02") + `}]}]}`
+			if r.URL.Path != "/v1/accounts" {
+				body = `{"transactions":{"booked":[{"bookingDate":"2026-03-01","transactionAmount":` + say("-256.67") + `}]}}`
+			}
+			fmt.Fprint(w, body)
+		}
+		_, got, err := reader.read(true)
+		if err != nil || len(got.accounts) != 1 || got.accounts[0].Balance.String() != "-150.02" || len(got.rows) != 1 {
+			t.Fatalf("as %s: %+v, %v", form, got, err)
+		}
+		row := got.rows[got.keys()[0]]
+		if row.Value.String() != "-256.67" || key != "" && row.Key != key {
+			t.Errorf("as %s: %+v, want the key %q", form, row, key)
+		}
+		key = row.Key
 	}
 }
