@@ -1,6 +1,7 @@
 package berlingroup
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -151,9 +152,18 @@ type challenge struct {
 	Image       []byte `json:"image"`
 	ImageLink   string `json:"imageLink"`
 	Data        texts  `json:"data"`
-	MaxLength   int    `json:"otpMaxLength"`
+	MaxLength   length `json:"otpMaxLength"`
 	Format      string `json:"otpFormat"`
 	Information string `json:"additionalInformation"`
+}
+
+// length is a number of characters. Some banks send it as a text. It is zero in any other form.
+type length int
+
+// UnmarshalJSON reads both forms.
+func (l *length) UnmarshalJSON(form []byte) error {
+	_ = json.Unmarshal(bytes.Trim(form, `"`), (*int)(l)) // the length only helps to find typing errors
+	return nil
 }
 
 // texts is a list of texts. Before version 1.3.4 of the standard, it is a single text.

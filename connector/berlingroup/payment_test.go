@@ -1236,6 +1236,9 @@ func TestChallenges(t *testing.T) {
 		},
 		{map[string]any{"data": []string{"1234 5678"}, "additionalInformation": "Type the number."}, payment.Field{Label: "Type the number. 1234 5678", Regex: "^.{1,100}$"}},
 		{map[string]any{"otpFormat": "characters", "otpMaxLength": 1 << 30}, payment.Field{Label: "Code", Regex: "^.{1,100}$"}},
+		{map[string]any{"otpFormat": "Integer", "otpMaxLength": "6"}, payment.Field{Label: "Code", Regex: "^[0-9]{1,6}$"}},
+		{map[string]any{"otpMaxLength": "six"}, payment.Field{Label: "Code", Regex: "^.{1,100}$"}},
+		{map[string]any{"otpMaxLength": nil}, payment.Field{Label: "Code", Regex: "^.{1,100}$"}},
 		{nil, payment.Field{Label: "Code", Regex: "^.{1,100}$"}},
 	} {
 		bank.body = map[string]any{

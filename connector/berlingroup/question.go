@@ -93,7 +93,7 @@ func (c *challenge) field() payment.Field {
 		c = &challenge{}
 	}
 	characters := "."
-	if c.Format == "integer" {
+	if strings.EqualFold(c.Format, "integer") {
 		characters = "[0-9]"
 	}
 	length := c.MaxLength
