@@ -111,31 +111,22 @@ func (b *Bank) Connector() connector.Connector {
 	case data == nil:
 		return pays
 	case payments.Cancellable:
-		return readingCanceller{canceller{pays}, reads}
+		return readingCanceller{b, canceller{pays}, reads}
 	}
-	return readingPayer{pays, reads}
+	return readingPayer{b, pays, reads}
 }
 
-// readingPayer and readingCanceller are payment connectors that also read accounts.
+// readingPayer and readingCanceller are payment connectors that also read accounts. The methods that
+// both parts have are those of the bank.
 type (
 	readingPayer struct {
+		*Bank
 		payer
 		reader
 	}
 	readingCanceller struct {
+		*Bank
 		canceller
 		reader
 	}
 )
-
-// Health returns the results of recent calls.
-func (r readingPayer) Health() connector.BankHealth { return r.payer.Health() }
-
-// Health returns the results of recent calls.
-func (r readingCanceller) Health() connector.BankHealth { return r.canceller.Health() }
-
-// Profile describes the bank.
-func (r readingPayer) Profile() connector.Profile { return r.payer.Profile() }
-
-// Profile describes the bank.
-func (r readingCanceller) Profile() connector.Profile { return r.canceller.Profile() }

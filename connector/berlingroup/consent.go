@@ -361,7 +361,7 @@ func (b *Bank) follow(r request, href string) (string, error) {
 // Terminate ends the consent of a deleted connection at the bank. It returns nil when the consent
 // has already ended or never existed.
 func (r reader) Terminate(ctx context.Context, of connector.DataRequest) error {
-	v := &reading{Bank: r.bank, DataRequest: of, memory: recall(of.Memory)}
+	v := &reading{Bank: r.Bank, DataRequest: of, memory: recall(of.Memory)}
 	var err error
 	for _, m := range append([]readMemory{v.memory}, v.memory.Formers...) {
 		if m.Consent != "" {

@@ -23,16 +23,10 @@ import (
 )
 
 // payer is the connector of a bank that accepts payments.
-type payer struct{ bank *Bank }
+type payer struct{ *Bank }
 
 // canceller is a connector that also cancels orders.
 type canceller struct{ payer }
-
-// Profile describes the bank.
-func (p payer) Profile() connector.Profile { return p.bank.Profile() }
-
-// Health returns the results of recent calls.
-func (p payer) Health() connector.BankHealth { return p.bank.Health() }
 
 // orderMemory holds the data about an order that is stored between calls.
 type orderMemory struct {
@@ -70,7 +64,7 @@ func (p payer) with(ctx context.Context, o connector.Order) (*ordering, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("%w: %w", connector.ErrNotSent, err)
 	}
-	v := &ordering{Bank: p.bank, Order: o}
+	v := &ordering{Bank: p.Bank, Order: o}
 	if err := json.Unmarshal(o.Memory, &v.memory); err != nil || v.memory.Path == "" {
 		return nil, unconfirmed(requestID(o.Key))
 	}
@@ -106,7 +100,7 @@ func (v *ordering) keep(r payment.Report, err error) (payment.Report, error) {
 
 // Initiate sends the order.
 func (p payer) Initiate(ctx context.Context, o connector.Order) (payment.Report, error) {
-	v := &ordering{Bank: p.bank, Order: o}
+	v := &ordering{Bank: p.Bank, Order: o}
 	return v.keep(v.initiate(v.requests.logging(ctx)))
 }
 

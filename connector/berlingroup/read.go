@@ -16,13 +16,7 @@ import (
 )
 
 // reader reads the accounts at a bank.
-type reader struct{ bank *Bank }
-
-// Profile describes the bank.
-func (r reader) Profile() connector.Profile { return r.bank.Profile() }
-
-// Health returns the results of recent calls.
-func (r reader) Health() connector.BankHealth { return r.bank.Health() }
+type reader struct{ *Bank }
 
 // dataSettings describes the data that the bank offers.
 func (f *File) dataSettings() *connector.DataSettings {
@@ -174,7 +168,7 @@ func (i *interruption) Error() string { return "the read ends in the state " + s
 
 // Read reads the accounts of a customer if there is a valid consent, and otherwise requests one.
 func (r reader) Read(ctx context.Context, request connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
-	v := &reading{Bank: r.bank, DataRequest: request, out: out, memory: recall(request.Memory)}
+	v := &reading{Bank: r.Bank, DataRequest: request, out: out, memory: recall(request.Memory)}
 	outcome, err := v.read(ctx)
 	var ended *interruption
 	if errors.As(err, &ended) {
