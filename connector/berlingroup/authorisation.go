@@ -259,7 +259,7 @@ func (p *Profile) notify(h http.Header, address string) {
 // stepLinks lists the links that name the next step, in order of preference. The connector uses the
 // first link that the response contains. It uses links for encrypted passwords only when the bank
 // file names a certificate for passwords. If the name of a link begins with start, the connector
-// calls it with POST.
+// calls it with POST, except for a link to an authorisation that the bank has already started.
 var stepLinks = []struct {
 	name string
 	step step
@@ -334,7 +334,7 @@ func encrypts(link string) bool { return strings.Contains(link, "Encrypted") }
 
 // wait makes the authorisation wait for a step.
 func (b *Bank) wait(r request, next *authorisation, link string, wanted step, href string) error {
-	next.Step, next.Post, next.Sealed = wanted, strings.HasPrefix(link, "start"), encrypts(link)
+	next.Step, next.Sealed = wanted, encrypts(link)
 	if wanted == atServer {
 		next.OAuth = cmp.Or(next.OAuth, newGrant())
 		return nil
@@ -346,10 +346,12 @@ func (b *Bank) wait(r request, next *authorisation, link string, wanted step, hr
 		next.Page = href
 		return nil
 	}
-	if err := b.place(r, href, &next.At); err != nil || !next.Post {
+	if err := b.place(r, href, &next.At); err != nil {
 		return err
 	}
-	next.First, next.FirstStep, next.FirstSealed = next.At, wanted, next.Sealed
+	if next.Post = strings.HasPrefix(link, "start") && next.At != next.Own; next.Post {
+		next.First, next.FirstStep, next.FirstSealed = next.At, wanted, next.Sealed
+	}
 	return nil
 }
 

@@ -122,3 +122,25 @@ func TestOldForms(t *testing.T) {
 		t.Errorf("%s, %v", fmt.Sprintf("%+v", report), err)
 	}
 }
+
+// TestLinksToStartedAuthorisations checks that the connector continues an authorisation that the
+// bank has already started, although the name of the link begins with start. Such a link leads to
+// the same address as the link to the state.
+func TestLinksToStartedAuthorisations(t *testing.T) {
+	for link, call := range map[string]string{"/authorisations/2": "PUT order/authorisations/2", "/authorisations": "POST order/authorisations"} {
+		bank := newScripted(t, map[string][]scriptedAnswer{
+			"POST /v1/payments/sepa-credit-transfers": once(http.StatusCreated, `{"transactionStatus":"RCVD","paymentId":"1","_links":{
+				"scaStatus":{"href":"`+order1+`/authorisations/2"},"startAuthorisationWithPsuAuthentication":{"href":"`+order1+link+`"}}}`),
+			call:               once(http.StatusOK, `{"scaStatus":"finalised"}`),
+			"GET order/status": once(http.StatusOK, `{"transactionStatus":"ACTC"}`),
+		})
+		o := bank.order("")
+		if report, err := o.keep(o.able.Initiate(t.Context(), o.Order)); err != nil || report.Action != payment.FillFields {
+			t.Fatalf("%s: the order: %+v, %v", link, report, err)
+		}
+		report, err := o.answer(connector.Answer{Action: payment.FillFields, Fields: map[string]string{"psu_id": "anna", "password": "secret"}})
+		if want := call + ` {"psuData":{"password":"secret"}}`; err != nil || report.Status != payment.Processing || !slices.Contains(bank.calls, want) {
+			t.Errorf("%s: %+v, %v, want the call %s in %q", link, report, err, want, bank.calls)
+		}
+	}
+}
