@@ -15,15 +15,13 @@ import (
 	"passerelle/payment"
 )
 
-// messages returns the messages in a response. It returns no message when the response does not
-// follow the standard. If a response refuses the token without a code of the standard, as RFC 6750
-// (section 3.1) defines it or after the end of the grant, messages adds the code TOKEN_INVALID.
+// messages returns the messages in a response, as far as they follow the standard. If a response
+// refuses the token without a code of the standard, as RFC 6750 (section 3.1) defines it or after the
+// end of the grant, messages adds the code TOKEN_INVALID.
 func (b *Bank) messages(r request, a answer) []codes.Message {
 	var body codes.Body
-	var all []codes.Message
-	if b.decode(r, a, &body) == nil {
-		all = body.All()
-	}
+	_ = b.decode(r, a, &body) // a member of another form does not hide the others
+	all := body.All()
 	refused := a.ungranted || strings.Contains(a.header.Get("WWW-Authenticate"), `error="invalid_token"`)
 	if a.status == http.StatusUnauthorized && refused && codes.Known(all) == "" {
 		all = append(all, codes.Message{Code: "TOKEN_INVALID"})

@@ -162,6 +162,7 @@ func TestErrorsOfReads(t *testing.T) {
 	for code, state := range states {
 		for form, body := range map[string]string{
 			"messages": `{"tppMessages": [{"category": "WARNING", "code": "WARNING"}, {"category": "ERROR", "code": "` + code + `", "text": "Personal"}]}`,
+			"gateway":  `{"code": 400, "tppMessages": [{"category": "ERROR", "code": "` + code + `", "text": "Personal"}]}`,
 			"problem":  `{"type": "https://bank.example/problem", "title": "Personal", "code": "` + code + `"}`,
 		} {
 			bank.answer, reader.memory = answers(http.StatusBadRequest, body), consented
