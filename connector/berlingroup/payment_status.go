@@ -80,7 +80,7 @@ func (v *ordering) decline(report *payment.Report, s paymentStatus) {
 		report.Code = payment.CancelledByUser
 	case approval.Step == failed:
 		report.Code = payment.AuthenticationFailed
-	case s.Funds != nil && !*s.Funds:
+	case s.lacksFunds():
 		report.Code = payment.InsufficientFunds
 	case v.timedOut(s):
 		report.Code = payment.NoAnswerFromCustomer
@@ -95,6 +95,12 @@ func (v *ordering) decline(report *payment.Report, s paymentStatus) {
 	if report.Code == payment.Bug { // the bank's text is about a fault of the operator
 		report.Remark, report.Description = cmp.Or(report.Remark, report.Description), ""
 	}
+}
+
+// lacksFunds reports whether the bank says that the payer's account lacks the money. In the standard,
+// such a message is a warning.
+func (s paymentStatus) lacksFunds() bool {
+	return s.Funds != nil && !*s.Funds || slices.ContainsFunc(s.Messages, func(m codes.Message) bool { return m.Code == "FUNDS_NOT_AVAILABLE" })
 }
 
 // timedOut reports whether the bank rejected the order because the payer did not finish. The

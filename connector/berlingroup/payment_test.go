@@ -994,6 +994,32 @@ func TestWarningsRefuseNothing(t *testing.T) {
 	}
 }
 
+// TestWarningsAboutFunds checks the one exception: the standard has FUNDS_NOT_AVAILABLE as a
+// warning, which gives the reason when the bank then rejects the order without another reason.
+func TestWarningsAboutFunds(t *testing.T) {
+	message := func(category, code string) any { return map[string]string{"category": category, "code": code} }
+	warning := message("WARNING", "FUNDS_NOT_AVAILABLE")
+	bank := &answering{status: http.StatusOK}
+	able := newFixture(t, bank, nil).initiator()
+	for name, test := range map[string]struct {
+		status   string
+		messages []any
+		want     payment.Report
+	}{
+		"the only reason":       {"RJCT", []any{warning}, payment.Report{Status: payment.Declined, Code: payment.InsufficientFunds}},
+		"a reason besides":      {"RJCT", []any{warning, message("ERROR", "EXECUTION_DATE_INVALID")}, payment.Report{Status: payment.Declined, Code: payment.InvalidDate}},
+		"an order that goes on": {"ACSP", []any{warning}, payment.Report{Status: payment.Processing}},
+		"a cancelled order":     {"CANC", []any{warning}, payment.Report{Status: payment.Declined, Code: payment.CancelledByUser}},
+	} {
+		o := ordersByKind["single"]
+		o.Memory = []byte(approvedMemory)
+		bank.body = map[string]any{"transactionStatus": test.status, "tppMessages": test.messages}
+		if report, err := able.Status(t.Context(), o); err != nil || report.Status != test.want.Status || report.Code != test.want.Code {
+			t.Errorf("%s: %s %q, %v, want %s %q", name, report.Status, report.Code, err, test.want.Status, test.want.Code)
+		}
+	}
+}
+
 // TestPartOfABulk checks bulk payments of which the bank refuses only a part. Only the instructions
 // that the bank names as refused are rejected immediately.
 func TestPartOfABulk(t *testing.T) {
