@@ -974,6 +974,28 @@ func TestTokensAreSavedAtOnce(t *testing.T) {
 	}
 }
 
+// TestReasons checks the reasons of ISO 20022 about accounts, and reasons of each form, which a bank
+// sends as a code or at the beginning of a text.
+func TestReasons(t *testing.T) {
+	bank := &answering{status: http.StatusOK}
+	able := newFixture(t, bank, nil).initiator()
+	for reason, want := range map[string]payment.ErrorCode{
+		"AC01": payment.BankMessage, "AC02": payment.InvalidEmitter, "AC03": payment.InvalidBeneficiary, "AC04": payment.BankMessage,
+		"AC05": payment.InvalidEmitter, "AC07": payment.InvalidBeneficiary, "CNOR": payment.InvalidBeneficiary, "U036": payment.NoAnswerFromCustomer, "ZZ99": payment.BankMessage,
+	} {
+		for form, message := range map[string]map[string]string{
+			"code": {"category": "ERROR", "code": reason, "text": "Why."}, "text": {"category": "ERROR", "code": "ERROR", "text": reason + ": why"},
+		} {
+			o := ordersByKind["single"]
+			o.Memory = []byte(approvedMemory)
+			bank.body = map[string]any{"transactionStatus": "RJCT", "tppMessages": []any{message}}
+			if report, err := able.Status(t.Context(), o); err != nil || report.Status != payment.Declined || report.Code != want {
+				t.Errorf("%s as %s: %s %q, %v, want %q", reason, form, report.Status, report.Code, err, want)
+			}
+		}
+	}
+}
+
 // TestWarningsRefuseNothing checks that a warning neither rejects an instruction nor gives the
 // reason of a refused payment.
 func TestWarningsRefuseNothing(t *testing.T) {

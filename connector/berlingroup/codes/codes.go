@@ -154,12 +154,12 @@ var meanings = map[string]Meaning{
 // reasons maps our codes to reasons of ISO 20022. Banks send reasons in addition to the codes of
 // the standard.
 var reasons = map[payment.ErrorCode][]string{
-	payment.InvalidEmitter:       {"AG01", "RR01", "RR02"},
+	payment.InvalidEmitter:       {"AC02", "AC05", "AG01", "RR01", "RR02"},
 	payment.InsufficientFunds:    {"AM04", "AG07"},
 	payment.InvalidAmount:        {"AM01", "AM02", "AM06", "AM09", "AM12", "AM13", "AM14", "AM15", "AM21", "AM23"},
 	payment.InvalidCurrency:      {"AM03", "AM11", "CURR"},
 	payment.InvalidDate:          {"CH03", "CH04", "DT01", "DT03", "DT04", "DT05", "TM01"},
-	payment.InvalidBeneficiary:   {"BE01", "BE06", "BE22", "CNOR", "RC01", "RC02", "RC03", "RC04", "RC05", "RC06", "RC07", "RR03", "SL11", "SL12"},
+	payment.InvalidBeneficiary:   {"AC03", "AC07", "BE01", "BE06", "BE22", "CNOR", "RC01", "RC02", "RC03", "RC04", "RC05", "RC06", "RC07", "RR03", "SL11", "SL12"},
 	payment.InvalidLabel:         {"CH15", "RR07", "RR10"},
 	payment.InvalidReferenceID:   {"FF08", "DU04", "AM05", "DU03", "DUPL"},
 	payment.RegulatoryReason:     {"RR04", "FRAD", "FR01", "AM07", "NOCM"},
@@ -171,8 +171,8 @@ var reasons = map[payment.ErrorCode][]string{
 	payment.WebsiteUnavailable:   {"FF10"},
 }
 
-// sided lists reasons about an account. The path of the message says whether the account is the
-// payer's or the beneficiary's.
+// sided lists reasons about an account that do not say whose account it is. The path of the message
+// says whether the account is the payer's or the beneficiary's.
 var sided = []string{"AC01", "AC04", "AC06"}
 
 // complained maps words in the path of a message to our code for that part of the request.
@@ -207,7 +207,7 @@ func placeOf(path string) payment.ErrorCode {
 
 // reasonForm matches a reason of ISO 20022 at the beginning of a text. The standard has no member
 // for such a reason.
-var reasonForm = regexp.MustCompile(`^([A-Z]{4}|[A-Z]{2}[0-9]{2}): `)
+var reasonForm = regexp.MustCompile(`^([A-Z][A-Z0-9]{3}): `)
 
 // Reason returns the code of a message: a code of the standard or a reason of ISO 20022. It returns
 // "" when the message has no known code.
