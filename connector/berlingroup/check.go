@@ -1,6 +1,7 @@
 package berlingroup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -157,10 +158,14 @@ func (b *Bank) judgeAnswer(r request, a answer) Finding {
 // metadataCall is the name of the call for the authorisation server's metadata.
 const metadataCall = "metadata"
 
-// metadata describes an authorisation server (RFC 8414).
+// metadata describes an authorisation server (RFC 8414). Secured has the addresses for clients that
+// authenticate with a certificate (RFC 8705, section 5), if the server has others for them.
 type metadata struct {
 	Authorization string `json:"authorization_endpoint"`
 	Token         string `json:"token_endpoint"`
+	Secured       struct {
+		Token string `json:"token_endpoint"`
+	} `json:"mtls_endpoint_aliases"`
 }
 
 // metadata reads the metadata of the authorisation server that the bank file names. It does
@@ -178,13 +183,9 @@ func (b *Bank) metadata(ctx context.Context) (metadata, error) {
 	if err := b.decode(r, a, &m); err != nil {
 		return m, err
 	}
-	for _, address := range []string{m.Authorization, m.Token} {
-		if u, err := url.Parse(address); err != nil || u.Scheme != "https" && !b.page(address) || u.Host == "" {
-			return m, b.fault(r, errNoMetadata, "its metadata lacks an https address for authorization_endpoint or token_endpoint")
-		}
-	}
-	if u, err := url.Parse(m.Token); err != nil || u.Scheme != "https" {
-		return m, b.fault(r, errNoMetadata, "its metadata lacks an https address for token_endpoint")
+	m.Token = cmp.Or(m.Secured.Token, m.Token)
+	if u, err := url.Parse(m.Token); err != nil || u.Scheme != "https" || u.Host == "" || !b.page(m.Authorization) {
+		return m, b.fault(r, errNoMetadata, "its metadata lacks an https address for authorization_endpoint or token_endpoint")
 	}
 	return m, nil
 }

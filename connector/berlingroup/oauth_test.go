@@ -58,6 +58,20 @@ func TestRefusedCodes(t *testing.T) {
 	}
 }
 
+// TestAddressesForCertificates checks that the connector requests tokens at the address that the
+// authorisation server has for clients with a certificate.
+func TestAddressesForCertificates(t *testing.T) {
+	bank := newScripted(t, map[string][]scriptedAnswer{
+		"POST /token": once(401, `{"error":"invalid_client"}`), "POST /mtls/token": once(200, tokensIssued), "GET order/status": once(200, `{"transactionStatus":"RCVD"}`),
+	})
+	bank.aliases = `,"mtls_endpoint_aliases":{"token_endpoint":"SERVER/mtls/token"}`
+	o := bank.order(`{"path":"` + order1 + `","approval":{"step":"server","page":"https://bank.example/1","oauth":{"verifier":"v"}}}`)
+	o.Callback = url.Values{"code": {"K"}}
+	if _, err := o.status(); err != nil || bank.count("POST /token authorization_code") > 0 || !strings.Contains(string(o.Memory), "T2") {
+		t.Errorf("%v; the calls are %q, and the memory is %s", err, bank.calls, o.Memory)
+	}
+}
+
 // checkOperator checks the message to the operator, which must not contain texts of the server.
 func checkOperator(t *testing.T, err error, says string) {
 	t.Helper()

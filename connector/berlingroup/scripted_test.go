@@ -19,6 +19,8 @@ type scripted struct {
 	// calls lists the received calls, each with its body or grant type, if any. tokens and names
 	// contain the access token and the PSU-ID of each call.
 	calls, tokens, names []string
+	// aliases are further members of the authorisation server's metadata.
+	aliases string
 	// location is the header Location of each response, and challenge is the header WWW-Authenticate
 	// of each response with the status 401, if they are not empty.
 	location, challenge string
@@ -44,7 +46,7 @@ func newScripted(t *testing.T, answers map[string][]scriptedAnswer) *scripted {
 func (b *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if strings.HasPrefix(r.URL.Path, "/.well-known/") {
-		fmt.Fprintf(w, `{"issuer":%[1]q,"authorization_endpoint":"%[1]s/authorise","token_endpoint":"%[1]s/token"}`, b.server.URL)
+		fmt.Fprintf(w, `{"issuer":%[1]q,"authorization_endpoint":"%[1]s/authorise","token_endpoint":"%[1]s/token"%[2]s}`, b.server.URL, strings.ReplaceAll(b.aliases, "SERVER", b.server.URL))
 		return
 	}
 	call := r.Method + " " + strings.NewReplacer(order1, "order", consent1, "consent").Replace(r.URL.Path)
