@@ -15,6 +15,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"passerelle"
@@ -82,7 +84,7 @@ func (s *Statement) Opening() (int64, error) {
 type Movement struct {
 	// Line is the line of the file on which the movement begins, from 1. Only Parse sets it.
 	Line int
-	// Operation is the interbank code: two capitals or digits. See [Operation].
+	// Operation is the interbank code: two capitals or digits. See [Operation] and [TypeOf].
 	Operation string
 	// Internal is the bank's own code of four capitals or digits, or empty.
 	Internal string
@@ -111,6 +113,8 @@ const (
 	// Payee names the beneficiary, and Payer the person who pays.
 	Payee = "NBE"
 	Payer = "NPY"
+	// Original has the amount in another currency. See [Detail.Original].
+	Original = "MMO"
 )
 
 // Detail is a record with further data about a movement. The qualifier has three capitals or
@@ -118,6 +122,23 @@ const (
 type Detail struct {
 	Qualifier string
 	Text      string
+}
+
+// originalForm matches a currency, the number of decimals and an amount without a sign. A rate may
+// follow.
+var originalForm = regexp.MustCompile(`^([A-Z]{3})([0-9])([0-9]{14})`)
+
+// Original returns the currency, the number of decimals and the amount in a detail with the qualifier
+// Original. The amount is in units of the last decimal and has no sign. Original returns false for
+// any other detail.
+func (d *Detail) Original() (passerelle.Currency, int, int64, bool) {
+	parts := originalForm.FindStringSubmatch(d.Text)
+	if d.Qualifier != Original || parts == nil {
+		return "", 0, 0, false
+	}
+	decimals, _ := strconv.Atoi(parts[2]) // the pattern matches only digits
+	amount, _ := strconv.ParseInt(parts[3], 10, 64)
+	return passerelle.Currency(parts[1]), decimals, amount, true
 }
 
 // These are errors for values that do not fit a statement.

@@ -329,6 +329,26 @@ func drawn(t *rapid.T) cfonb.Statement {
 	return s
 }
 
+// TestTypeOf checks that a reader finds the type that a writer had, as far as the code shows it. Codes
+// for returned or corrected payments, and codes that the standard does not have, show no type.
+func TestTypeOf(t *testing.T) {
+	for code, want := range map[string]passerelle.TransactionType{
+		"01": "check", "04": "deposit", "05": "transfer", "06": "transfer", "08": "order", "28": "card", "29": "withdrawal", "30": "card", "62": "bank", "63": "profit",
+		"71": "loan_repayment", "A1": "order", "B1": "order", "C1": "transfer", "C2": "transfer", "12": "", "91": "", "99": "", "A3": "", "ZZ": "", "": "",
+	} {
+		if got := cfonb.TypeOf(code); got != want {
+			t.Errorf("%q: %q, want %q", code, got, want)
+		}
+	}
+	for _, kind := range []passerelle.TransactionType{"transfer", "order", "check", "loan_repayment", "card"} {
+		for _, amount := range []int64{-1, 1} {
+			if got := cfonb.TypeOf(cfonb.Operation(kind, amount)); got != kind {
+				t.Errorf("%s of %d: %q", kind, amount, got)
+			}
+		}
+	}
+}
+
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var want []cfonb.Statement

@@ -1,6 +1,10 @@
 package cfonb
 
-import "passerelle"
+import (
+	"slices"
+
+	"passerelle"
+)
 
 // These are the interbank codes for the types and signs of transactions.
 const (
@@ -59,4 +63,28 @@ func Operation(t passerelle.TransactionType, amount int64) string {
 		return correction
 	}
 	return otherCredit
+}
+
+// kinds lists the interbank codes of each type, for reading. Codes that fit no type, such as those of
+// rejected payments, are in no list.
+var kinds = map[passerelle.TransactionType][]string{
+	"transfer":       {received, sent, otherReceived, otherSent, "13", "14", "39", "41", "44", "45", "C1", "C2"},
+	"order":          {debitCollected, debitPaid, "08", "09", "22", "24", "96", "97", "A2", "B2"},
+	"check":          {checkPaid, checkDeposited, "15"},
+	"deposit":        {cashDeposited},
+	"withdrawal":     {cashWithdrawal},
+	"card":           {cardPayment, cardTaking},
+	"bank":           {charge, "61", "64", "65", "66", "70", "88"},
+	"profit":         {interest, "87"},
+	"loan_repayment": {loanDrawn, loanInstalment},
+}
+
+// TypeOf returns the type of a movement by its interbank code, or "" for a code that fits no type.
+func TypeOf(operation string) passerelle.TransactionType {
+	for kind, codes := range kinds {
+		if slices.Contains(codes, operation) {
+			return kind
+		}
+	}
+	return ""
 }

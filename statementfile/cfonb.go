@@ -7,6 +7,7 @@ import (
 
 	"github.com/govalues/decimal"
 
+	"passerelle"
 	"passerelle/cfonb"
 )
 
@@ -46,12 +47,32 @@ func emitCFONB(s *cfonb.Statement, emit func(Record) error) error {
 		return err
 	}
 	for _, m := range s.Movements {
-		e := &StatementEntry{Line: m.Line, Booked: m.Booked, Value: m.Value, Amount: units(m.Amount), Reference: reference(m.Reference), Wording: wordingOf(&m), Name: counterparty(&m)}
+		e := &StatementEntry{
+			Line: m.Line, Booked: m.Booked, Value: m.Value, Amount: units(m.Amount), Reference: reference(m.Reference), Wording: wordingOf(&m), Name: counterparty(&m),
+			Type: cfonb.TypeOf(m.Operation),
+		}
+		e.setOriginal(&m, out.Account.Currency)
 		if err := emit(Record{Statement: out, Entry: e}); err != nil {
 			return err
 		}
 	}
 	return emit(Record{Statement: out})
+}
+
+// setOriginal sets the amount in another currency than that of the account, with the sign of the
+// movement.
+func (e *StatementEntry) setOriginal(m *cfonb.Movement, own passerelle.Currency) {
+	for _, d := range m.Details {
+		currency, decimals, units, is := d.Original()
+		if !is || !currency.Known() || currency == own {
+			continue
+		}
+		amount := decimal.MustNew(units, decimals)
+		if m.Amount < 0 {
+			amount = amount.Neg()
+		}
+		e.OriginalAmount, e.OriginalCurrency = &amount, currency
+	}
 }
 
 // remittance lists the qualifiers of the texts that the payer sent. They continue the label.

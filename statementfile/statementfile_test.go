@@ -323,7 +323,7 @@ func TestCFONB(t *testing.T) {
 0430006    00001EUR2 1234567890106011226        LOYER DECEMBRE                   0000000000000000007505}                
 0730006    00001EUR2 12345678901  011226                                                  0000000007495{                
 `
-	want := []string{`2 2026-12-01  -750.50  ref= e2e= "LOYER DECEMBRE" "" `, "CFONB 120  300060000112345678901 EUR 2026-11-30=1500.00..2026-12-01=749.50"}
+	want := []string{`2 2026-12-01  -750.50 transfer ref= e2e= "LOYER DECEMBRE" "" `, "CFONB 120  300060000112345678901 EUR 2026-11-30=1500.00..2026-12-01=749.50"}
 	got, err := listed(strings.NewReader(text))
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(err, diff)
@@ -348,11 +348,45 @@ func TestDetailsInCFONB(t *testing.T) {
 `
 	got, err := listed(strings.NewReader(text))
 	want := []string{
-		`2 2026-12-01  -750.50  ref= e2e= "LOYER" "SCI DU PARC" `, `5 2026-12-01  1000.00  ref= e2e= "SALAIRE PAIE NOVEMBRE 2026" "EMPLOYEUR SA" `,
-		`10 2026-12-01  10.00  ref= e2e= "PRIME" "CAISSE" `, "CFONB 120  300060000112345678901 EUR 2026-11-30=1500.00..2026-12-01=1759.50",
+		`2 2026-12-01  -750.50 transfer ref= e2e= "LOYER" "SCI DU PARC" `, `5 2026-12-01  1000.00 transfer ref= e2e= "SALAIRE PAIE NOVEMBRE 2026" "EMPLOYEUR SA" `,
+		`10 2026-12-01  10.00 transfer ref= e2e= "PRIME" "CAISSE" `, "CFONB 120  300060000112345678901 EUR 2026-11-30=1500.00..2026-12-01=1759.50",
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(err, diff)
+	}
+}
+
+// The amount in another currency has the sign of the movement. An amount that repeats the currency of
+// the account, or has another form, is ignored.
+func TestOriginalAmountsInCFONB(t *testing.T) {
+	for detail, want := range map[string]string{
+		"USD200000000001234":             "-12.34 USD",
+		"JPY000000000008358300000001077": "-8358 JPY",
+		"KWD300000000001234":             "-1.234 KWD",
+		"EUR200000000001234":             "",
+		"ZZZ200000000001234":             "",
+		"USD2 1234":                      "",
+	} {
+		text := `0130006    00001EUR2 12345678901  301126                                                  0000000015000{
+0430006    00001EUR2 1234567890128011226        PARKING GARAGE                   0000000000000000000112M
+0530006    00001EUR2 1234567890128011226     MMO` + detail + `
+0730006    00001EUR2 12345678901  011226                                                  0000000014887F
+`
+		for r, err := range statementfile.Read(strings.NewReader(text), nil) {
+			if err != nil {
+				t.Fatal(detail, err)
+			}
+			if r.Entry == nil {
+				continue
+			}
+			got := ""
+			if r.Entry.OriginalAmount != nil {
+				got = fmt.Sprint(r.Entry.OriginalAmount, " ", r.Entry.OriginalCurrency)
+			}
+			if got != want || r.Entry.Type != "card" {
+				t.Errorf("%s: %q of a %s, want %q of a card", detail, got, r.Entry.Type, want)
+			}
+		}
 	}
 }
 
