@@ -520,6 +520,32 @@ func TestPendingInSeveralFormats(t *testing.T) {
 	}
 }
 
+// TestOldTransactions: a bank may return transactions of more than 90 days only soon after the
+// customer's approval. Later, a first read of an account requests 90 days. If the bank refuses these as
+// well, the read fails.
+func TestOldTransactions(t *testing.T) {
+	for limit, want := range map[int]string{365: "2025-06-01", 90: "2025-12-03", 30: ""} {
+		bank := newReadable(t, "[profile.accounts]", "[profile.accounts]\nhistory_days = 365")
+		reader := bank.reader()
+		bank.list(func(w http.ResponseWriter, r *http.Request) {
+			if from := r.URL.Query().Get("dateFrom"); from < noon.AddDate(0, 0, 1-limit).Format(time.DateOnly) {
+				answers(http.StatusBadRequest, `{"tppMessages":[{"category":"ERROR","code":"PERIOD_INVALID"}]}`)(w, r)
+				return
+			}
+			fmt.Fprint(w, page([]string{line("2026-03-01", "2026-03-01", "-2.50", "Coffee")}, nil, ""))
+		})
+		into := &taken{rows: map[string]passerelle.TransactionDetails{}, ended: map[string]passerelle.Date{}, from: passerelle.DateOf(time.Date(2025, 6, 1, 0, 0, 0, 0, time.UTC), time.UTC)}
+		o, err := reader.reader.Read(t.Context(), connector.DataRequest{Memory: reader.memory, Now: noon}, into)
+		got := ""
+		for _, day := range into.ended {
+			got = day.String()
+		}
+		if got != want || (err == nil) != (want != "") || (o.State == passerelle.Bug) != (want == "") || len(into.rows) != len(into.ended) {
+			t.Errorf("a bank with %d days: read from %q, %+v, %v, want %q", limit, got, o, err, want)
+		}
+	}
+}
+
 func TestBookingStatuses(t *testing.T) {
 	for statuses, want := range map[string]string{
 		`["booked"]`: "booked", `["booked", "pending"]`: "pending booked", `["booked", "pending", "both", "information", "all"]`: "both",

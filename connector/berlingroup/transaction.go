@@ -3,6 +3,7 @@ package berlingroup
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/url"
 	"strings"
 
@@ -56,8 +57,12 @@ func (v *reading) readAccount(ctx context.Context, a *bankAccount) error {
 			return err
 		}
 	}
-	begin := later(from.AddDays(-overlapDays), earliest)
+	begin, recent := later(from.AddDays(-overlapDays), earliest), v.day().AddDays(1-unapprovedDays)
 	s, err := v.readCertain(ctx, a, begin)
+	if refused, is := errors.AsType[*readRefusal](err); is && refused.code == "PERIOD_INVALID" && begin.Compare(recent) < 0 {
+		begin, from = recent, later(from, recent)
+		s, err = v.readCertain(ctx, a, begin)
+	}
 	if err != nil {
 		return err
 	}
@@ -70,6 +75,10 @@ func (v *reading) readAccount(ctx context.Context, a *bankAccount) error {
 	v.remember(s, v.day(), s.names.Remember(begin))
 	return v.out.AccountRead(a.key, from)
 }
+
+// unapprovedDays is the number of days of past transactions that a bank returns without a recent
+// approval by the customer (Delegated Regulation (EU) 2018/389, article 10).
+const unapprovedDays = 90
 
 func (v *reading) history(a *bankAccount) *history {
 	last := v.memory.Accounts[a.key]
@@ -158,11 +167,9 @@ func (v *reading) transactionDetails(t *transaction) (passerelle.TransactionDeta
 	return d, nil
 }
 
+// date returns the day at the beginning of a text, or no day.
 func date(text string) passerelle.Date {
-	d, err := passerelle.ParseDate("date", text[:min(len(text), len("2006-01-02"))])
-	if err != nil {
-		return passerelle.Date{}
-	}
+	d, _ := passerelle.ParseDate("date", text[:min(len(text), len("2006-01-02"))])
 	return d
 }
 
