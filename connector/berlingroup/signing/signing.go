@@ -7,6 +7,7 @@
 package signing
 
 import (
+	"cmp"
 	"context"
 	"crypto"
 	"crypto/rand"
@@ -28,8 +29,10 @@ type Signer struct {
 	// Headers are the headers that the signature covers, in this order. Add skips headers that a
 	// request does not have.
 	Headers []string
-	// Certificate identifies the key: the key id is the certificate's serial number and issuer.
+	// Certificate is the certificate of the key. KeyID identifies the key. If it is empty, the
+	// certificate's serial number and issuer do.
 	Certificate *x509.Certificate
+	KeyID       string
 	// Sign makes an RSA signature: PKCS #1 v1.5 with SHA-256.
 	Sign func(ctx context.Context, text []byte) ([]byte, error)
 }
@@ -46,7 +49,7 @@ func digestOf(algorithm string, body []byte) string {
 
 // keyID identifies the certificate by its serial number, in hexadecimal, and its issuer.
 func keyID(c *x509.Certificate) string {
-	return fmt.Sprintf("SN=%X,CA=%s", c.SerialNumber, strings.ReplaceAll(c.Issuer.String(), " ", "%20"))
+	return fmt.Sprintf("SN=%X,CA=%s", c.SerialNumber, strings.ReplaceAll(issuerOf(c), " ", "%20"))
 }
 
 // Add signs a request. All headers that Add does not set must already be set. The signature covers
@@ -67,7 +70,7 @@ func (s *Signer) Add(ctx context.Context, r *http.Request, body []byte) error {
 		return err
 	}
 	r.Header.Set("Signature", fmt.Sprintf(`keyId="%s",algorithm="rsa-sha256",headers="%s",signature="%s"`,
-		keyID(s.Certificate), strings.Join(names, " "), base64.StdEncoding.EncodeToString(signature)))
+		cmp.Or(s.KeyID, keyID(s.Certificate)), strings.Join(names, " "), base64.StdEncoding.EncodeToString(signature)))
 	r.Header.Set("TPP-Signature-Certificate", base64.StdEncoding.EncodeToString(s.Certificate.Raw))
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
+	"encoding/asn1"
 	"math/big"
 	"net/http"
 	"strings"
@@ -41,5 +42,54 @@ func TestOuterBlanks(t *testing.T) {
 	}
 	if !strings.HasSuffix(signed, "\npsu-id: anna") || !strings.Contains(r.Header.Get("Signature"), `headers="digest psu-id"`) {
 		t.Errorf("the signature %q covers %q", r.Header.Get("Signature"), signed)
+	}
+}
+
+// TestKeyID checks the name of the issuer in the keyId. It has the order of RFC 2253 for the order in
+// the certificate, and the encoding of attributes without a short name.
+func TestKeyID(t *testing.T) {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type attribute struct {
+		Type  asn1.ObjectIdentifier
+		Value asn1.RawValue
+	}
+	type partSET []attribute
+	text := func(kind int, value string) partSET {
+		return partSET{{asn1.ObjectIdentifier{2, 5, 4, kind}, asn1.RawValue{Tag: asn1.TagUTF8String, Bytes: []byte(value)}}}
+	}
+	const country, place, organization, name, identifier = 6, 7, 10, 3, 97
+	for want, parts := range map[string][]partSET{
+		"CN=Test%20CA,O=Trust,C=DE":                                {text(country, "DE"), text(organization, "Trust"), text(name, "Test CA")},
+		"C=DE,O=Trust,CN=CA":                                       {text(name, "CA"), text(organization, "Trust"), text(country, "DE")},
+		"CN=CA,2.5.4.97=#0c084e545244452d3131,O=Trust,L=Bonn,C=DE": {text(country, "DE"), text(place, "Bonn"), text(organization, "Trust"), text(identifier, "NTRDE-11"), text(name, "CA")},
+		`CN=A\, B+O=Trust`:                                         {append(text(name, "A, B"), text(organization, "Trust")...)},
+	} {
+		issuer, err := asn1.Marshal(parts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		template := &x509.Certificate{SerialNumber: big.NewInt(0x9FA1)}
+		der, err := x509.CreateCertificate(rand.Reader, template, &x509.Certificate{RawSubject: issuer}, &key.PublicKey, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		certificate, err := x509.ParseCertificate(der)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := http.NewRequest(http.MethodGet, "https://bank.example/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := signing.Signer{Digest: "SHA-256", Headers: []string{"digest"}, Certificate: certificate, Sign: signing.WithKey(key)}
+		if err := s.Add(t.Context(), r, nil); err != nil {
+			t.Fatal(err)
+		}
+		if want = strings.ReplaceAll(want, " ", "%20"); !strings.HasPrefix(r.Header.Get("Signature"), `keyId="SN=9FA1,CA=`+want+`",`) {
+			t.Errorf("%s, want %s", r.Header.Get("Signature"), want)
+		}
 	}
 }
