@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rsa"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/go-jose/go-jose/v4"
 
 	"passerelle/connector"
 	"passerelle/connector/berlingroup/codes"
@@ -529,6 +532,20 @@ func (b *Bank) stepBody(a *authorisation, value string) (any, error) {
 	}
 	encrypted, err := encrypt(b.material.passwords, value)
 	return psuData(sealed[a.Step])(encrypted), err
+}
+
+// encrypt returns a password as a compact JWE that only the bank can decrypt. The standard
+// leaves the format to the bank.
+func encrypt(key *rsa.PublicKey, password string) (string, error) {
+	encrypter, err := jose.NewEncrypter(jose.A256GCM, jose.Recipient{Algorithm: jose.RSA_OAEP_256, Key: key}, nil)
+	if err != nil {
+		return "", fmt.Errorf("prepare to encrypt a password: %w", err)
+	}
+	sealed, err := encrypter.Encrypt([]byte(password))
+	if err != nil {
+		return "", fmt.Errorf("encrypt a password: %w", err)
+	}
+	return sealed.CompactSerialize()
 }
 
 // These are the names of the fields in which the customer enters the values for steps.

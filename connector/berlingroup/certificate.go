@@ -42,7 +42,7 @@ func (m material) signer(s *Signature) *signing.Signer {
 	if s == nil {
 		return nil
 	}
-	made := &signing.Signer{Digest: s.Digest, Headers: s.Headers, Certificate: m.sealing, Sign: signing.WithKey(m.sealKey)}
+	made := &signing.Signer{KeyID: s.KeyID, Digest: s.Digest, Headers: s.Headers, Certificate: m.sealing, Sign: signing.WithKey(m.sealKey)}
 	if program := signing.NewProgram(s.Command); program != nil {
 		made.Sign = signing.WithProgram(program)
 	}

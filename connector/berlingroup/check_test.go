@@ -285,6 +285,19 @@ func verify(t *testing.T, w *fixture, seen http.Header) {
 	}
 }
 
+// TestKeyIDOfTheFile checks that signatures have the keyId that the bank file names.
+func TestKeyIDOfTheFile(t *testing.T) {
+	seen := ""
+	w := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen, _, _ = strings.Cut(r.Header.Get("Signature"), ",algorithm")
+		unknown(w, r)
+	}), nil)
+	w.with(`key = "qsealc.key"`, "key = \"qsealc.key\"\nkey_id = \"SN=9fa1,DN=CN=Test\"").load().Check(t.Context())
+	if want := `keyId="SN=9fa1,DN=CN=Test"`; seen != want {
+		t.Errorf("the signature begins with %s, want %s", seen, want)
+	}
+}
+
 // TestHelperThatDoesNotSign checks that no request to the bank's API is sent when signing fails.
 func TestHelperThatDoesNotSign(t *testing.T) {
 	asked := 0

@@ -48,6 +48,7 @@ type Signature struct {
 	Key         string   `toml:"key" doc:"PEM file of its private key, an RSA key. Give either this or command."`
 	Command     []string `toml:"command" doc:"A program that signs, for keys in a hardware module. It reads the bytes to sign from standard input and writes the raw signature (RSA PKCS #1 v1.5, SHA-256) to standard output within ten seconds."`
 	Digest      string   `toml:"digest" preset:"SHA-256" doc:"Digest of the body: SHA-256 or SHA-512."`
+	KeyID       string   `toml:"key_id" doc:"The keyId of signatures, for banks that require another one than SN=9FA1,CA=CN=Authority,C=DE: the serial number of the certificate, in hexadecimal capitals, and its issuer, with %20 in place of blanks."`
 	Headers     []string `toml:"headers" preset:"digest, x-request-id, psu-id, psu-corporate-id, date, tpp-redirect-uri" doc:"Headers that the signature covers, in this order. The service skips headers that a request does not have. The list must contain digest and x-request-id."`
 }
 
