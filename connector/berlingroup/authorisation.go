@@ -198,8 +198,9 @@ type scaAnswer struct {
 // person describes the customer who authorises, with the data that requests must contain.
 type person struct {
 	device connector.Device
-	// name is the customer's user name at the bank, if it is known.
-	name string
+	// name is the customer's user name at the bank, if it is known. nameType is its type, if the bank
+	// requires one.
+	name, nameType string
 	// corporate identifies the customer's company, if any.
 	corporate string
 	// back is the address to which the customer's browser returns. The address contains the
@@ -227,6 +228,9 @@ func (p person) header() http.Header {
 	h := deviceHeader(p.device)
 	if p.name != "" {
 		h.Set("PSU-ID", p.name)
+	}
+	if p.name != "" && p.nameType != "" {
+		h.Set("PSU-ID-Type", p.nameType)
 	}
 	if p.corporate != "" {
 		h.Set("PSU-Corporate-ID", p.corporate)

@@ -100,7 +100,7 @@ func (m *readMemory) path() string { return consentsPath + "/" + url.PathEscape(
 
 // person returns the customer who consents.
 func (v *reading) person() person {
-	return person{device: v.Device, name: v.Values[psuIDField], corporate: v.Values[corporateIDField], back: v.ReturnURL, scope: "AIS:" + v.memory.Consent, save: v.save}
+	return person{device: v.Device, name: v.Values[psuIDField], nameType: v.file.Profile.PSUIDType, corporate: v.Values[corporateIDField], back: v.ReturnURL, scope: "AIS:" + v.memory.Consent, save: v.save}
 }
 
 // admit returns nil when there is a valid consent, if necessary after the last steps of its

@@ -73,6 +73,7 @@ type Profile struct {
 	AuthorisationHours int      `toml:"authorisation_hours" preset:"24" doc:"How long an authorisation may take, in hours. After that, the bank accepts no approval. When a payer abandons a payment and the bank cannot cancel it, the service rejects the payment after this time, if the bank shows approvals."`
 	CallsADay          int      `toml:"calls_a_day" preset:"4" doc:"How often a day the service may read the bank without the user present. 0 means never."`
 	PSUID              bool     `toml:"psu_id" doc:"The bank requires the payer's user name (PSU-ID) with the order. Passerelle first asks the payer for it."`
+	PSUIDType          string   `toml:"psu_id_type" doc:"The value of PSU-ID-Type, which some banks require beside the user name (PSU-ID)."`
 	CorporateID        bool     `toml:"psu_corporate_id" doc:"The bank identifies companies by PSU-Corporate-ID. Passerelle first asks the person for it. For private accounts, the person leaves it empty."`
 	LastStatus         string   `toml:"last_status" preset:"ACSC" doc:"The last payment status that the bank ever reports: ACTC, ACCP, ACSP, ACWC, ACSC or ACCC. If this status comes before ACSC, a payment with this status is accepted."`
 	Idempotent         bool     `toml:"idempotent" doc:"The bank documents that it treats a repeated X-Request-ID as the same order. The service then sends an order again when the response was lost. Without it, such an order waits for an operator."`

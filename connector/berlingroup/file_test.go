@@ -94,6 +94,7 @@ func TestWrongFile(t *testing.T) {
 		{"two ways to sign", `key         = "qsealc.key"`, "key = \"qsealc.key\"\ncommand = [\"sign\"]", 22, "signature", "either key or command"},
 		{"another digest", `key         = "qsealc.key"`, "key = \"qsealc.key\"\ndigest = \"MD5\"", 25, "signature.digest", `"MD5" is not one of SHA-256, SHA-512`},
 		{"a header that is not signed", `key         = "qsealc.key"`, "key = \"qsealc.key\"\nheaders = [\"digest\", \"x-request-id\", \"host\"]", 25, "signature.headers", `"host" is not one of`},
+		{"a type with a line break", "[profile]", "[profile]\npsu_id_type = \"A\\nB\"", 31, "profile.psu_id_type", "without blanks"},
 		{"a key id with a quote", `key         = "qsealc.key"`, "key = \"qsealc.key\"\nkey_id = 'SN=1,CA=\"A\"'", 25, "signature.key_id", "without blanks and quotes"},
 		{"a signature without digest", `key         = "qsealc.key"`, "key = \"qsealc.key\"\nheaders = [\"x-request-id\"]", 25, "signature.headers", "must have digest"},
 		{"open metadata", "https://127.0.0.1:9443/.well", "http://127.0.0.1:9443/.well", 27, "oauth.metadata", "https"},

@@ -58,17 +58,17 @@ type ordering struct {
 	requests requestLog
 }
 
-// with restores the memory of an order. It fails with connector.ErrUnknownOrder when nothing in the
-// memory identifies the order at the bank.
-func (p payer) with(ctx context.Context, o connector.Order) (*ordering, error) {
+// about makes calls about an order with the memory of the order. It fails with
+// connector.ErrUnknownOrder when nothing in the memory identifies the order at the bank.
+func (p payer) about(ctx context.Context, o connector.Order, do func(*ordering, context.Context) (payment.Report, error)) (payment.Report, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("%w: %w", connector.ErrNotSent, err)
+		return payment.Report{}, fmt.Errorf("%w: %w", connector.ErrNotSent, err)
 	}
 	v := &ordering{Bank: p.Bank, Order: o}
 	if err := json.Unmarshal(o.Memory, &v.memory); err != nil || v.memory.Path == "" {
-		return nil, unconfirmed(requestID(o.Key))
+		return payment.Report{}, unconfirmed(requestID(o.Key))
 	}
-	return v, nil
+	return v.keep(do(v, v.requests.logging(ctx)))
 }
 
 // unconfirmed is the X-Request-ID of an order whose id at the bank is unknown. As an error, it is
@@ -106,29 +106,17 @@ func (p payer) Initiate(ctx context.Context, o connector.Order) (payment.Report,
 
 // Status asks for the status of the order.
 func (p payer) Status(ctx context.Context, o connector.Order) (payment.Report, error) {
-	v, err := p.with(ctx, o)
-	if err != nil {
-		return payment.Report{}, err
-	}
-	return v.keep(v.stands(v.requests.logging(ctx)))
+	return p.about(ctx, o, (*ordering).stands)
 }
 
 // Answer passes the answer of the payer or the client on to the bank.
 func (p payer) Answer(ctx context.Context, o connector.Order, a connector.Answer) (payment.Report, error) {
-	v, err := p.with(ctx, o)
-	if err != nil {
-		return payment.Report{}, err
-	}
-	return v.keep(v.answer(v.requests.logging(ctx), a))
+	return p.about(ctx, o, func(v *ordering, ctx context.Context) (payment.Report, error) { return v.answer(ctx, a) })
 }
 
 // Cancel asks the bank to cancel the order.
 func (c canceller) Cancel(ctx context.Context, o connector.Order) (payment.Report, error) {
-	v, err := c.with(ctx, o)
-	if err != nil {
-		return payment.Report{}, err
-	}
-	return v.keep(v.cancel(v.requests.logging(ctx)))
+	return c.about(ctx, o, (*ordering).cancel)
 }
 
 // requestID returns the X-Request-ID of an order. The id is the same in every call that sends the
@@ -144,7 +132,7 @@ func requestID(key string) string {
 
 // person returns the payer's data for requests.
 func (v *ordering) person() person {
-	return person{device: v.Device, name: v.Fields[psuIDField], corporate: v.Fields[corporateIDField], back: v.ReturnURL, scope: "PIS:" + path.Base(v.memory.Path), save: v.save, granted: v.memory.Approval.OAuth}
+	return person{device: v.Device, name: v.Fields[psuIDField], nameType: v.file.Profile.PSUIDType, corporate: v.Fields[corporateIDField], back: v.ReturnURL, scope: "PIS:" + path.Base(v.memory.Path), save: v.save, granted: v.memory.Approval.OAuth}
 }
 
 // save stores the memory before the call ends.

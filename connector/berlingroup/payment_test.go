@@ -1375,6 +1375,23 @@ func TestCompanies(t *testing.T) {
 	}
 }
 
+// TestTypesOfUserNames checks that the bank gets the type of a user name only beside the user name.
+func TestTypesOfUserNames(t *testing.T) {
+	for name, want := range map[string]string{"anna": "DE_ONLB_DB", "": ""} {
+		bank := &answering{status: 201, body: map[string]any{"transactionStatus": "RCVD", "paymentId": "P1", "_links": map[string]any{}}}
+		w := newFixture(t, bank, nil)
+		w.with("sca =", "psu_id_type = \"DE_ONLB_DB\"\nsca =")
+		o := orderOf(instruction(payment.FirstOpenDay))
+		o.Fields = map[string]string{"psu_id": name}
+		if _, err := w.initiator().Initiate(t.Context(), o); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+		if got := bank.requests[0].Header.Get("PSU-ID-Type"); got != want {
+			t.Errorf("the type of %q is %q, want %q", name, got, want)
+		}
+	}
+}
+
 // TestRequestsAreNamed: a report names the calls that led to it, with the X-Request-ID that the
 // bank got.
 func TestRequestsAreNamed(t *testing.T) {

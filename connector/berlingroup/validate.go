@@ -199,6 +199,7 @@ func (p *Profile) check(r *rules, oauth bool) {
 	r.among("profile.start", p.Start, starts)
 	r.among("profile.debtor_account", p.DebtorAccount, debtorAccounts)
 	r.among("profile.last_status", p.LastStatus, lastStatuses)
+	r.hold(p.PSUIDType == "" || clientForm.MatchString(p.PSUIDType), "profile.psu_id_type", "must have at most 255 printable ASCII characters, without blanks")
 	r.between("profile.redirect_seconds", p.RedirectSeconds, 1, maxLife)
 	r.between("profile.authorisation_hours", p.AuthorisationHours, 1, maxHours)
 	r.between("profile.calls_a_day", p.CallsADay, 0, mostCalls)
