@@ -79,7 +79,10 @@ func (d *Dialer) open(ctx context.Context, network, address string) (*tls.Conn, 
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	one := &presentation{dialer: d, begun: time.Now()}
-	conn := tls.Client(raw, &tls.Config{ServerName: host, RootCAs: d.Authorities, MinVersion: tls.VersionTLS12, GetClientCertificate: one.present})
+	conn := tls.Client(raw, &tls.Config{
+		ServerName: host, RootCAs: d.Authorities, MinVersion: tls.VersionTLS12, GetClientCertificate: one.present,
+		Renegotiation: tls.RenegotiateOnceAsClient, // some gateways ask for our certificate only after the first request
+	})
 	if err := conn.HandshakeContext(ctx); err != nil {
 		return nil, 0, errors.Join(cmp.Or(one.unsigned, err), raw.Close())
 	}

@@ -64,8 +64,9 @@ func as[T error](err error) bool {
 }
 
 // RefusesCertificate reports whether the bank's server ended the handshake because of our
-// certificate. In TLS 1.3 such a failure may appear after the request was written. The bank has not
-// read the request, because it never finished the handshake.
+// certificate. In TLS 1.3, and when the bank asks for the certificate late, such a failure may appear
+// after the request was written. The bank has not executed the request, because it never finished the
+// handshake.
 func RefusesCertificate(err error) bool {
 	var remote *net.OpError
 	if !errors.As(err, &remote) || remote.Op != "remote error" {
