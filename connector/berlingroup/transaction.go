@@ -57,12 +57,7 @@ func (v *reading) readAccount(ctx context.Context, a *bankAccount) error {
 			return err
 		}
 	}
-	begin, recent := later(from.AddDays(-overlapDays), earliest), v.day().AddDays(1-unapprovedDays)
-	s, err := v.readCertain(ctx, a, begin)
-	if refused, is := errors.AsType[*readRefusal](err); is && refused.code == "PERIOD_INVALID" && begin.Compare(recent) < 0 {
-		begin, from = recent, later(from, recent)
-		s, err = v.readCertain(ctx, a, begin)
-	}
+	s, begin, err := v.readByDate(ctx, a, later(from.AddDays(-overlapDays), earliest))
 	if err != nil {
 		return err
 	}
@@ -73,12 +68,24 @@ func (v *reading) readAccount(ctx context.Context, a *bankAccount) error {
 		return err
 	}
 	v.remember(s, v.day(), s.names.Remember(begin))
-	return v.out.AccountRead(a.key, from)
+	return v.out.AccountRead(a.key, later(from, begin))
 }
 
 // unapprovedDays is the number of days of past transactions that a bank returns without a recent
 // approval by the customer (Delegated Regulation (EU) 2018/389, article 10).
 const unapprovedDays = 90
+
+// readByDate passes on the transactions since the day begin, as readCertain does. If the bank refuses
+// older ones, it passes on those of unapprovedDays. It returns the first day.
+func (v *reading) readByDate(ctx context.Context, a *bankAccount, begin passerelle.Date) (*history, passerelle.Date, error) {
+	recent := v.day().AddDays(1 - unapprovedDays)
+	s, err := v.readCertain(ctx, a, begin)
+	if refused, is := errors.AsType[*readRefusal](err); is && refused.code == "PERIOD_INVALID" && begin.Compare(recent) < 0 {
+		begin = recent
+		s, err = v.readCertain(ctx, a, begin)
+	}
+	return s, begin, err
+}
 
 func (v *reading) history(a *bankAccount) *history {
 	last := v.memory.Accounts[a.key]
