@@ -1,7 +1,6 @@
 package berlingroup
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -49,9 +48,12 @@ type amount struct {
 // number.
 type digits string
 
-// UnmarshalJSON reads both forms, and keeps each digit of a number.
+// UnmarshalJSON reads both forms. A number may have an exponent, and keeps each digit.
 func (d *digits) UnmarshalJSON(form []byte) error {
-	*d = digits(bytes.Trim(form, `"`))
+	*d = digits(strings.Trim(string(form), `"`))
+	if number, err := decimal.Parse(string(form)); err == nil {
+		*d = digits(number.String())
+	}
 	return nil
 }
 

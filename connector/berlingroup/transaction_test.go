@@ -30,6 +30,24 @@ func TestWordings(t *testing.T) {
 	}
 }
 
+// TestNumbersWithExponents checks that large amounts may have the form in which some programs write
+// numbers. A text never has this form.
+func TestNumbersWithExponents(t *testing.T) {
+	for form, want := range map[string]string{"1.234567891E7": "12345678.91", "-2E+3": "-2000", "0.10": "0.10", `"1.2E7"`: ""} {
+		bank := newReadable(t)
+		reader := bank.reader()
+		bank.list(answers(http.StatusOK, `{"transactions":{"booked":[{"bookingDate":"2026-03-01","transactionAmount":{"currency":"EUR","amount":`+form+`}}]}}`))
+		_, got, err := reader.read(true)
+		value := ""
+		for _, row := range got.rows {
+			value = row.Value.String()
+		}
+		if value != want || (err == nil) != (want != "") {
+			t.Errorf("%s is %q, %v, want %q", form, value, err, want)
+		}
+	}
+}
+
 // TestAmountsAsNumbers checks that a bank may send amounts as numbers. A transaction keeps its key
 // when the bank sends the same amount as a text.
 func TestAmountsAsNumbers(t *testing.T) {
