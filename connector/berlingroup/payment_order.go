@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"passerelle/payment"
 )
@@ -79,10 +78,10 @@ func transferOf(in payment.Instruction) transferBody {
 
 // cut shortens a text to at most the given number of characters.
 func cut(text string, most int) string {
-	if utf8.RuneCountInString(text) <= most {
-		return text
+	if runes := []rune(text); len(runes) > most {
+		return strings.TrimSpace(string(runes[:most]))
 	}
-	return strings.TrimSpace(string([]rune(text)[:most]))
+	return text
 }
 
 // frequencies maps our frequencies to the frequencies of the standard. The standard has no value

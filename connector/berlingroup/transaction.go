@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 
 	"passerelle"
@@ -180,11 +181,8 @@ func date(text string) passerelle.Date {
 	return d
 }
 
-func later(a, b passerelle.Date) passerelle.Date {
-	if a.Compare(b) < 0 {
-		return b
-	}
-	return a
+func later(days ...passerelle.Date) passerelle.Date {
+	return slices.MaxFunc(days, passerelle.Date.Compare)
 }
 
 // maxWording is the maximum length of a label, in bytes.
