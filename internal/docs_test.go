@@ -553,7 +553,8 @@ var (
 // beside lists addresses outside of the API, and folders of a machine.
 var beside = []string{
 	"/webview", "/console", "/healthz", "/readyz", "/metrics", "/docs", "/debug/pprof", "/sandbox/receiver", "/sandbox/shop", "/sandbox/bank",
-	"/auth/webview", "/v1/webhook-listener", "/etc/passerelle", "/usr/share/passerelle", "/var/lib/passerelle", "/run/secrets/passerelle", "/backups",
+	"/auth/webview", "/auth/share", "/v1/webhook-listener", "/etc/passerelle", "/usr/share/passerelle", "/var/lib/passerelle", "/run/secrets/passerelle",
+	"/backups",
 }
 
 // missingCalls checks calls of the API. An ellipsis at the beginning or at the end of an address

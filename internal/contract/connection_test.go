@@ -75,6 +75,7 @@ var webauthFacts = ofSection("4.4",
 	row{fact: "GET /webauth-url of a connection that is up to date", by: "D", call: "GET /2.0/webauth-url?client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&id_connection={connection}", as: "user", status: 409, shapes: "Error", says: []string{`"code":"invalidValue"`}},
 	row{fact: "GET /webauth-url without redirect_uri", by: "D", call: "GET /2.0/webauth-url?client_id={client}&id_connector=40", as: "user", status: 400, shapes: "Error", says: []string{`"code":"missingParameter"`}},
 	row{fact: "GET /webauth", by: "SDK", call: "GET /2.0/webauth?client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&connector_uuid={test connector}&source=openapi&state=x&token={new code}", status: 302, leads: "{origin}/sandbox/bank/"},
+	row{fact: "GET /webauth with the version twice", by: "FORM", call: "GET /2.0/2.0/webauth?client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&connector_uuid={test connector}&source=openapi&state=x&token={new code}", status: 302, leads: "{origin}/sandbox/bank/"},
 )
 
 // identityFacts are requests for the owner of a connection (section 4.7 of the fact list).

@@ -30,7 +30,10 @@ var moves = slices.Concat(addressMoves, credentialMoves, settingMoves, webhookMo
 
 var addressMoves = []move{
 	{line: "API address `https://{host}/2.0`", rows: []row{{call: "GET /2.0/users/me", as: "user", status: 200, shapes: "User"}}},
-	{line: "An address that ends in `/2.0`, to which the program adds `/2.0` again", rows: []row{{call: "GET /2.0/2.0/users/me", as: "user", status: 200, shapes: "User"}}},
+	{line: "An address that ends in `/2.0`, to which the program adds `/2.0` again", rows: []row{
+		{call: "GET /2.0/2.0/users/me", as: "user", status: 200, shapes: "User"},
+		begins("", "", "/2.0/2.0/auth/webview/en/connect?code={new code}", "/2.0/auth/webview/en/connect"),
+	}},
 	{line: "`/webhooks/auth` without `/2.0`", rows: []row{
 		{call: "POST /webhooks/auth?type=hmac_signature&name=moving", as: "config", status: 200, shapes: "Provider Secret"},
 		{call: "GET /webhooks/auth", as: "config", status: 200, shapes: "Providers"},
@@ -39,6 +42,12 @@ var addressMoves = []move{
 	{line: "Paths with a slash at the end", rows: []row{{call: "GET /2.0/users/me/", as: "user", status: 200, shapes: "User"}}},
 	{line: "Pages at `https://{webview host}/{lang}/{flow}`", rows: []row{begins("", "", "/webview/en/connect?code={new code}", "/webview/en/connect")}},
 	{line: "Pages at `{base}/auth/webview/{lang}/{flow}`", rows: []row{begins("", "", "/2.0/auth/webview/en/connect?code={new code}", "/2.0/auth/webview/en/connect")}},
+	{line: "Pages at `{base}/auth/share/`, `{base}/auth/webview/connect/select` or `{base}/auth/webview/accounts`", rows: []row{
+		begins("", "", "/2.0/auth/share/", "/2.0/auth/webview/en/connect"),
+		begins("", "", "/2.0/auth/webview/connect/select", "/2.0/auth/webview/en/connect"),
+		begins("", "", "/2.0/auth/share/?code={new code}", "/2.0/auth/webview/en/manage"),
+		begins("", "", "/2.0/auth/webview/accounts?code={new code}", "/2.0/auth/webview/en/manage"),
+	}},
 	{line: "`domain` in the link of a page", rows: []row{
 		begins("", "", "/webview/en/connect?domain=127.0.0.1&code={new code}", "/webview/en/connect"),
 		begins("", "", "/webview/en/connect?code={new code}", "/webview/en/connect"),

@@ -65,7 +65,7 @@ func (s *Service) busyPlaces() places {
 	}), false)
 	manual := s.ofDomain(reference.New(reference.Config{OpenAPI: func() []byte { return s.api.Document() }, Domain: s.domain, IDs: s.newestIDs, Log: s.config.Log}))
 	welcome := reference.Welcome{Domain: s.domain, Console: s.config.ConsoleListen == "", Rest: s.noteDevice(s.api, true), Log: s.config.Log}
-	return places{rest: welcome, below: append(s.consolePlaces(), []place{
+	return places{rest: welcome, below: append(s.consolePlaces(), versionTwice([]place{
 		{"/sandbox/bank/", s.sandboxOnly(s.Bank.Pages())},
 		{"/sandbox/shop/", s.sandboxOnly(s.Bank.Shop())},
 		{receiverPath, s.sandboxOnly(http.HandlerFunc(s.receive))},
@@ -75,12 +75,26 @@ func (s *Service) busyPlaces() places {
 		{reference.Root, manual},
 		{reference.Root + "/", manual},
 		{"/2.0/auth/webview/", pages},
+		{webview.SharePath, pages},
+		{webview.SharePath + "/", pages},
 		{webview.WebauthPath, pages},
 		{webview.CallbackPath, pages},
 		{webview.NotificationPath, pages},
 		{webview.WebauthPath + "/", pages},
 		{webview.CallbackPath + "/", pages},
-	}...)}
+	})...)}
+}
+
+// versionTwice adds each place below the version segment with the version twice, because clients
+// add the version to a base address that already has it. The handlers of these places accept it.
+func versionTwice(below []place) []place {
+	const version = "/2.0"
+	for _, one := range below {
+		if strings.HasPrefix(one.prefix, version+"/") {
+			below = append(below, place{version + one.prefix, one.handler})
+		}
+	}
+	return below
 }
 
 // wait counts a request for a page, and returns the time for which the client's address must wait.

@@ -39,16 +39,26 @@ type filter struct {
 // usualCapability is required when the client names no capability.
 const usualCapability = "bank"
 
+// connectorLists are the parameters with institutions. Older programs send the last one.
+var connectorLists = []string{"connector_ids", "connector_uuids", "connectors"}
+
+// olderTypes maps the values of the parameter types, which older programs send instead of
+// connector_capabilities, to capabilities.
+var olderTypes = map[string][]string{"banks": {usualCapability}, "providers": {documentCapability}}
+
 // readFilter reads the filter of a link to a flow. Unknown institutions match nothing.
 func readFilter(flow string, query url.Values, banks []wire.Bank) (filter, error) {
 	f := filter{
 		Capabilities: listOf(query, "connector_capabilities"), Country: strings.ToUpper(strings.TrimSpace(query.Get("connector_country"))),
 		Types: listOf(query, "account_types"), Usages: listOf(query, "account_usages"), Values: prefilled(query, banks),
 	}
+	if len(f.Capabilities) == 0 {
+		f.Capabilities = olderTypes[query.Get("types")]
+	}
 	for _, number := range listOf(query, "account_ibans") {
 		f.IBANs = append(f.IBANs, plainNumber(number))
 	}
-	for _, name := range listOf(query, "connector_ids", "connector_uuids") {
+	for _, name := range listOf(query, connectorLists...) {
 		f.Connectors = append(f.Connectors, numberOf(banks, name))
 	}
 	for _, named := range []struct {
@@ -85,7 +95,7 @@ var lists = []struct {
 	allows     func(value string) bool
 	right      string
 }{
-	{[]string{"connector_ids", "connector_uuids"}, choosesConnector, false, connectorName.MatchString, "must be numbers or UUIDs of connectors"},
+	{connectorLists, choosesConnector, false, connectorName.MatchString, "must be numbers or UUIDs of connectors"},
 	{[]string{"connector_capabilities"}, choosesData, true, func(value string) bool { return slices.Contains(connector.Capabilities(), value) }, "must be one or more of " + strings.Join(connector.Capabilities(), ", ")},
 	{[]string{"account_types"}, choosesAccounts, false, func(value string) bool { t := passerelle.AccountType(value); return t.Details().Type == t }, "must be names of account types, such as checking; GET /account_types lists them"},
 	{[]string{"account_usages"}, choosesAccounts, false, func(value string) bool { return slices.Contains(passerelle.Usages(), passerelle.Usage(value)) }, "must be one or more of PRIV, ORGA, ASSO"},

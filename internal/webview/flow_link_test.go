@@ -45,6 +45,10 @@ func TestLinks(t *testing.T) {
 			{"account types", "/webview/en/connect", query("account_types", "perco"), []string{"None of the available banks"}},
 			{"account usages", "/webview/en/connect", query("account_usages", "ORGA"), []string{"None of the available banks"}},
 			{"filled in before", "/webview/en/connect", query(sandbox.TestConnector+".login", "anna", "x.login", "bert"), []string{`value="anna"`}},
+			{"types of an old program", "/2.0/auth/webview/en/connect", query("types", "providers"), []string{"Choose your provider", "Fournisseur Exemple"}},
+			{"types and capabilities", "/2.0/auth/webview/en/connect", query("types", "providers", "connector_capabilities", "bank"), []string{everything}},
+			{"unknown types", "/2.0/auth/webview/en/connect", query("types", "all"), []string{everything}},
+			{"connectors of an old program", "/2.0/auth/webview/en/connect", query("types", "providers", "connectors", "64"), []string{"Connect to Fournisseur Exemple"}},
 			{"old program", "/webview/en/connect", query("compat", "1", "unknown", "2"), []string{everything}},
 		} {
 			t.Run(c.name, func(t *testing.T) {

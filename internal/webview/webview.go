@@ -18,6 +18,7 @@
 package webview
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -52,6 +53,13 @@ const NotificationPath = "/2.0" + notification.Path
 // PageRoots lists the roots of the pages, without trailing slashes. Older programs of this API
 // family use the second root.
 func PageRoots() []string { return []string{"/webview", "/2.0/auth/webview"} }
+
+// SharePath is the address to which the oldest programs of this API family send people, with or
+// without a trailing slash.
+const SharePath = "/2.0/auth/share"
+
+// olderFlows maps the names of flows in addresses of older programs to flows.
+var olderFlows = map[string]string{"connect/select": flowConnect, "accounts": flowManage}
 
 const flowPayment = "payment"
 
@@ -131,7 +139,7 @@ func (w *Webview) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 	if request.Method == http.MethodGet && request.Header.Get(web.PartHeader) != "" {
 		writer = withoutCookies{writer}
 	}
-	pc := &pageContext{writer: writer, request: unslashed(request)}
+	pc := &pageContext{writer: writer, request: plain(request)}
 	if err := w.serve(pc); err != nil { //nolint:contextcheck // pc contains the request, which contains the context
 		w.fail(pc, err) //nolint:contextcheck // as above
 	}
@@ -146,11 +154,18 @@ func (w withoutCookies) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// unslashed returns the request without the final slash that some programs add to the address of a
-// page.
-func unslashed(r *http.Request) *http.Request {
+// plain returns the request without the final slash that some programs add to the address of a
+// page, and without the second version segment that programs add to a base address that already
+// has one.
+func plain(r *http.Request) *http.Request {
 	path := strings.TrimSuffix(r.URL.Path, "/")
-	if path == r.URL.Path || strings.HasSuffix(path, "/") {
+	if strings.HasSuffix(path, "/") {
+		path = r.URL.Path // two slashes
+	}
+	if strings.HasPrefix(path, "/2.0/2.0/") {
+		path = strings.TrimPrefix(path, "/2.0")
+	}
+	if path == r.URL.Path {
 		return r
 	}
 	address, same := *r.URL, *r
@@ -285,14 +300,24 @@ func (w *Webview) tryLink(pc *pageContext) (string, error) {
 	return PageRoots()[0] + "/" + pc.words.Lang + "/" + flowConnect + "?" + query.Encode(), nil
 }
 
-// parse splits the address of a page, and reports whether the address is valid.
+// parse splits the address of a page, and reports whether the address is valid. SharePath has no
+// name of a flow: programs send people there with a code to manage what they share, and without a
+// code to connect.
 func (pc *pageContext) parse() bool {
+	if pc.request.URL.Path == SharePath {
+		pc.root, pc.flow = PageRoots()[1], flowConnect
+		if pc.request.URL.Query().Has("code") {
+			pc.flow = flowManage
+		}
+		return true
+	}
 	for _, root := range PageRoots() {
 		below, ours := strings.CutPrefix(pc.request.URL.Path, root+"/")
 		lang, flow, named := strings.Cut(below, "/")
-		if !named {
-			flow = below
+		if !named || olderFlows[below] != "" {
+			flow, named = below, false
 		}
+		flow = cmp.Or(olderFlows[flow], flow)
 		if !ours || !slices.Contains(flows, flow) {
 			continue
 		}
