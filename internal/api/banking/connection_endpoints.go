@@ -51,7 +51,7 @@ func (s *Service) connectionRoutes() []httpapi.Route {
 		},
 		{
 			Method: http.MethodPut, Pattern: one, Aliases: shortOne, Needs: ofUser, Endpoint: httpapi.Handle(s.synchroniseConnection),
-			Errors: []string{"connectionLocked", "conflict"}, Summary: "Synchronise a connection", Doc: "Synchronises the connection and then returns it. When the end user is not present and the institution's limit is reached, leaves the connection unchanged.",
+			Errors: []string{"wrongpass", "connectionLocked", "conflict"}, Summary: "Synchronise a connection", Doc: "Synchronises the connection and then returns it, with status 200 even if the connection needs the end user. When the end user is not present and the institution's limit is reached, leaves the connection unchanged. Also takes the values that POST takes.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: one, Aliases: shortOne, Needs: ofUser, Endpoint: httpapi.Handle(s.deleteConnection),
@@ -176,7 +176,7 @@ func (s *Service) connect(ctx context.Context, c *httpapi.Caller, in connectInpu
 		err = passerelle.MissingField("connector_uuid", "is required")
 	}
 	if err == nil {
-		err = c.Known(in.Values, s.fieldNames(named.Name))
+		err = c.Known(in.Values, func() ([]string, error) { return s.fieldNames(named.Name), nil })
 	}
 	if err != nil {
 		return connectionOutput{}, err
@@ -228,11 +228,10 @@ func (s *Service) oneConnection(ctx context.Context, c *httpapi.Caller, in readC
 	return connectionOutput{Connection: shown[0]}, nil
 }
 
-type resumeConnectionInput struct {
-	oneConnectionInput
-	httpapi.Expand[wire.Connection]
+// connectionChange is a change of a connection that the service makes before it synchronises the
+// connection.
+type connectionChange struct {
 	Background bool              `query:"background" doc:"whether to answer at once instead of waiting for the synchronisation"`
-	Source     string            `body:"source" doc:"name of the source that the connection uses"`
 	Active     *bool             `body:"active" doc:"whether the connection is synchronised in the background"`
 	Resume     bool              `body:"resume" doc:"true when the end user has done what they were asked to do elsewhere"`
 	Expire     httpapi.Ignored   `body:"expire" doc:"accepted without effect"`
@@ -240,21 +239,28 @@ type resumeConnectionInput struct {
 	Values     map[string]string `body:"*,query" max:"8192" doc:"values that the institution asks for, or new values of the connector's fields"`
 }
 
-func (s *Service) resumeConnection(ctx context.Context, c *httpapi.Caller, in resumeConnectionInput) (connectionOutput, error) {
-	one, err := s.connection(ctx, c, in.oneConnectionInput)
-	if err != nil {
-		return connectionOutput{}, err
-	}
-	names, err := s.fieldNamesOf(one)
+// resumed changes a connection and synchronises it. The rest of the request is in r.
+func (s *Service) resumed(ctx context.Context, c *httpapi.Caller, at oneConnectionInput, in connectionChange, r aggregation.Request) (bankstore.Connection, error) {
+	user, err := at.theirs(c)
 	if err == nil {
-		err = c.Known(in.Values, names)
+		err = c.Known(in.Values, func() ([]string, error) { return s.fieldNamesOf(ctx, c, at) })
 	}
 	if err != nil {
-		return connectionOutput{}, err
+		return bankstore.Connection{}, err
 	}
-	one, err = s.Aggregation.Resume(ctx, c.Domain, one.User, in.Connection, aggregation.Request{
-		Source: in.Source, Values: in.Values, Resume: in.Resume, Active: in.Active, Background: in.Background,
-	})
+	r.Values, r.Resume, r.Active, r.Background = in.Values, in.Resume, in.Active, in.Background
+	return s.Aggregation.Resume(ctx, c.Domain, user, at.Connection, r)
+}
+
+type resumeConnectionInput struct {
+	oneConnectionInput
+	httpapi.Expand[wire.Connection]
+	connectionChange
+	Source string `body:"source" doc:"name of the source that the connection uses"`
+}
+
+func (s *Service) resumeConnection(ctx context.Context, c *httpapi.Caller, in resumeConnectionInput) (connectionOutput, error) {
+	one, err := s.resumed(ctx, c, in.oneConnectionInput, in.connectionChange, aggregation.Request{Source: in.Source})
 	if err != nil {
 		return connectionOutput{}, err
 	}
@@ -264,15 +270,12 @@ func (s *Service) resumeConnection(ctx context.Context, c *httpapi.Caller, in re
 type synchroniseConnectionInput struct {
 	oneConnectionInput
 	httpapi.Expand[wire.Connection]
+	connectionChange
 	PSURequested bool `query:"psu_requested" default:"true" doc:"whether the end user is present"`
 }
 
 func (s *Service) synchroniseConnection(ctx context.Context, c *httpapi.Caller, in synchroniseConnectionInput) (connectionOutput, error) {
-	user, err := in.theirs(c)
-	if err != nil {
-		return connectionOutput{}, err
-	}
-	one, err := s.Aggregation.Resume(ctx, c.Domain, user, in.Connection, aggregation.Request{Absent: !in.PSURequested})
+	one, err := s.resumed(ctx, c, in.oneConnectionInput, in.connectionChange, aggregation.Request{Absent: !in.PSURequested})
 	if err != nil {
 		return connectionOutput{}, err
 	}

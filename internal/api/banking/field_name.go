@@ -1,10 +1,11 @@
 package banking
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
-	"passerelle/internal/bankstore"
+	"passerelle/internal/httpapi"
 )
 
 // fieldNames returns the names of all fields that a connector can request for a new connection. It
@@ -21,14 +22,18 @@ func (s *Service) fieldNames(name string) []string {
 
 // fieldNamesOf returns the names of all fields that a client may send for a connection. These are
 // the fields of its connector and the fields that its institution requests.
-func (s *Service) fieldNamesOf(c bankstore.Connection) ([]string, error) {
-	names := s.fieldNames(c.Connector)
-	if c.Fields == "" {
+func (s *Service) fieldNamesOf(ctx context.Context, c *httpapi.Caller, at oneConnectionInput) ([]string, error) {
+	one, err := s.connection(ctx, c, at)
+	if err != nil {
+		return nil, err
+	}
+	names := s.fieldNames(one.Connector)
+	if one.Fields == "" {
 		return names, nil
 	}
 	var asked []struct{ Name string }
-	if err := json.Unmarshal([]byte(c.Fields), &asked); err != nil {
-		return nil, fmt.Errorf("read the fields that connection %d needs: %w", c.ID, err)
+	if err := json.Unmarshal([]byte(one.Fields), &asked); err != nil {
+		return nil, fmt.Errorf("read the fields that connection %d needs: %w", one.ID, err)
 	}
 	for _, f := range asked {
 		names = append(names, f.Name)
