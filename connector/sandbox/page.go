@@ -22,6 +22,11 @@ import (
 // pagesPath is the path of Pages.
 const pagesPath = "/sandbox/bank/"
 
+// approval is the query of a page's address with which loading the page approves the order (see
+// question). The public test connector of this API family has the same query, and automated tests
+// of its clients request the address without a browser.
+const approval = "authFactorValue=AUTHENTICATION_VALIDATED"
+
 // maxForm limits the size of a form. Every form of these pages is smaller.
 const maxForm = 4 << 10
 
@@ -101,6 +106,10 @@ func (b *Bank) show(w http.ResponseWriter, r *http.Request, id string) {
 		b.fail(w, r, err)
 		return
 	}
+	if q, asked := o.question(); asked && q.loaded && r.Method == http.MethodGet && r.URL.RawQuery == approval {
+		b.decided(w, r, domain, key, choice{decision: approve})
+		return
+	}
 	b.showOrder(w, r, http.StatusOK, o, domain, key)
 }
 
@@ -122,6 +131,11 @@ func (b *Bank) decide(w http.ResponseWriter, r *http.Request, id string) {
 		notice(w, r, http.StatusBadRequest, "Your decision was not understood", "Nothing has been decided. Go back and use one of the buttons.")
 		return
 	}
+	b.decided(w, r, domain, key, c)
+}
+
+// decided records a choice and sends the browser back.
+func (b *Bank) decided(w http.ResponseWriter, r *http.Request, domain passerelle.DomainID, key string, c choice) {
 	o, back, err := b.take(r.Context(), domain, key, c)
 	switch {
 	case err != nil:

@@ -104,6 +104,56 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
+// TestLoadedPagesApprove checks that clients can approve an order with a plain request for validate_uri,
+// in the use cases that promise it and in no other.
+func TestLoadedPagesApprove(t *testing.T) {
+	const approval = "?authFactorValue=AUTHENTICATION_VALIDATED"
+	for useCase, approves := range map[string]bool{"redirect": true, "redirect_no_confirmation": true, "legacy": false, "": false} {
+		t.Run(useCase, func(t *testing.T) {
+			bank := newBank(sandbox.NewMemoryLedger(), sandbox.CI)
+			o, asked := using(t, bank, useCase)
+			page, loaded := strings.CutSuffix(asked.ValidateURI, approval)
+			if loaded != approves || asked.Action != payment.Redirect {
+				t.Errorf("Initiate = %+v", asked)
+			}
+			head := httptest.NewRecorder()
+			bank.Pages().ServeHTTP(head, httptest.NewRequestWithContext(t.Context(), http.MethodHead, page+approval, nil))
+			expectText(t, get(t, bank, page), "Approve</button>", "Refuse</button>")
+			if r := ask(t, initiator(t, bank, testConnector), o, noon); r.Status != payment.Awaiting {
+				t.Errorf("approved too early: %+v", r)
+			}
+			want := http.StatusOK
+			if approves {
+				want = http.StatusSeeOther
+			}
+			for range 2 {
+				if w := get(t, bank, page+approval); w.Code != want || approves && w.Header().Get("Location") != returnURL {
+					t.Errorf("the request was answered with %d to %q", w.Code, w.Header().Get("Location"))
+				}
+			}
+			if r := ask(t, initiator(t, bank, testConnector), o, noon); (r.Status == payment.Settled) != approves {
+				t.Errorf("after the request: %+v", r)
+			}
+		})
+	}
+}
+
+// A payer who sees the page without the query can refuse. A later request with it shows the refusal.
+func TestLoadedPageAfterARefusal(t *testing.T) {
+	bank := newBank(sandbox.NewMemoryLedger(), sandbox.CI)
+	o, asked := using(t, bank, "redirect")
+	page, _, _ := strings.Cut(asked.ValidateURI, "?")
+	mustPress(t, bank, page, "refuse")
+	w := get(t, bank, asked.ValidateURI)
+	if w.Code != http.StatusConflict {
+		t.Errorf("the request was answered with %d", w.Code)
+	}
+	expectText(t, w, "You refused this payment")
+	if r := ask(t, initiator(t, bank, testConnector), o, noon); r.Code != payment.CancelledByUser {
+		t.Errorf("after the refusal: %+v", r)
+	}
+}
+
 // TestFirstDecisionCounts checks that the page refuses a different decision after the first
 // decision.
 func TestFirstDecisionCounts(t *testing.T) {

@@ -157,6 +157,9 @@ func (s scene) asking(step) payment.Report {
 	if r.Action == payment.Redirect {
 		r.ValidateURI = s.page
 	}
+	if q.loaded {
+		r.ValidateURI += "?" + approval
+	}
 	if q.form != nil {
 		r.Fields = s.speech().Fields(q.form.fields)
 	}

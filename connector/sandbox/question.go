@@ -16,8 +16,9 @@ type question struct {
 	// delay is how long a payer takes to answer with the timing Faithful. A duration in a script
 	// replaces it.
 	delay time.Duration
-	// page means that the payer can answer on the bank's page.
-	page bool
+	// page means that the payer can answer on the bank's page. loaded means that a request for the
+	// page's address is the answer yes.
+	page, loaded bool
 	// form contains the requested fields, if any.
 	form *form
 	// no is the order's ending when the answer is no.
@@ -27,6 +28,7 @@ type question struct {
 // questions contains the bank's questions by name. Scripts use these names.
 var questions = map[string]question{
 	"redirect":   {action: payment.Redirect, page: true, no: refusedAtBank},
+	"loaded":     {action: payment.Redirect, page: true, loaded: true, no: refusedAtBank},
 	"decoupled":  {action: payment.Decoupled, page: true, text: confirmInApp, delay: 10 * time.Second, no: refusedAtBank},
 	"unanswered": {action: payment.Decoupled, page: true, text: confirmInApp, delay: 20 * time.Second, no: refusedAtBank},
 	"otp":        {action: payment.FillFields, form: &smsForm},

@@ -25,7 +25,7 @@ type useCase struct {
 // useCases lists the choices of useCaseField. An empty field value selects the first.
 var useCases = []useCase{
 	{value: "legacy", label: "Approved in the bank's usual way, with the result that the label sets"},
-	{value: "redirect", label: "Approved on the bank's page", script: "actn(redirect)/done"},
+	{value: "redirect", label: "Approved when the bank's page is loaded", script: "actn(loaded)/done"},
 	{value: "decoupled", label: "Approved in the bank's app", script: "actn(decoupled)/done"},
 	{
 		value: "decoupled_cancelled", label: "Refused in the bank's app", script: "actn(decoupled)/canc",
@@ -38,7 +38,7 @@ var useCases = []useCase{
 	{value: "otp_sms", label: "Approved with a code sent by SMS", script: "actn(otp)/done"},
 	{value: "otp_plus_decoupled", label: "Approved with a code, then in the bank's app", script: "actn(otp)/actn(decoupled)/done"},
 	{value: "account_choice", label: "The payer chooses an account", script: "actn(account)/done"},
-	{value: "redirect_no_confirmation", label: "Approved on the bank's page, never confirmed by the client", script: "auto/actn(redirect)/done"},
+	{value: "redirect_no_confirmation", label: "Approved when the bank's page is loaded, never confirmed by the client", script: "auto/actn(loaded)/done"},
 }
 
 // paymentFields describes the choices to the payer.
