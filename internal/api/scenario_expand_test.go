@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"passerelle"
 	"passerelle/internal/bankstore"
@@ -58,6 +59,7 @@ func TestEveryExpansionWorksEverywhere(t *testing.T) {
 		document := s.subscriber(t, "")["document"]
 		s.assets(t, "")
 		s.subscriptionBeside(t, 1)
+		s.heldEverywhere(t)
 		s.do(t, ask{method: "PUT", path: transaction + "/documents", token: "user", body: `{"id_document":` + document + `}`}).says(t, 200, "", "")
 		for _, root := range []struct {
 			path string
@@ -74,6 +76,21 @@ func TestEveryExpansionWorksEverywhere(t *testing.T) {
 			s.expandsAll(t, root.path, expansions(root.of, 4))
 		}
 	})
+}
+
+// heldEverywhere adds a position with a pocket to each account of the user.
+func (s *fixture) heldEverywhere(t *testing.T) {
+	t.Helper()
+	who := s.domainOf("")
+	accounts, err := bankstore.From(s.DB).BankAccounts(t.Context(), bankstore.AccountFilter{Domain: who.domain.ID, User: who.user, All: true}, store.Window{Limit: 100})
+	must(t, err)
+	day := passerelle.DateOf(opening, time.UTC)
+	for _, a := range accounts {
+		s.hand(t, who, a, 1, share("everywhere", "1", "1", "1", day), bankstore.NewAsset{
+			Kind: bankstore.Pockets, Key: "all", Investment: "everywhere",
+			Details: passerelle.PocketDetails{Key: "all", Label: "Now", Investment: "everywhere", Quantity: exactly2("1"), Value: exactly2("1.00"), Condition: "available"},
+		})
+	}
 }
 
 func (s *fixture) expandsAll(t *testing.T, path string, ways [][]string) {

@@ -10,8 +10,8 @@ import (
 	"passerelle"
 )
 
-// BankAccount is an account of a user. Connection and Transactions are expansions, which are absent
-// unless the client requests them.
+// BankAccount is an account of a user. Connection, Transactions and Investments are expansions, which
+// are absent unless the client requests them.
 type BankAccount struct {
 	ID               int64                       `json:"id"`
 	IDConnection     int64                       `json:"id_connection"`
@@ -50,6 +50,7 @@ type BankAccount struct {
 
 	Connection   *Connection    `json:"connection,omitempty" expand:"true" doc:"with expand=connection"`
 	Transactions *[]Transaction `json:"transactions,omitempty" expand:"true" doc:"transactions that the last synchronisation added or changed; in connections, with expand=accounts[transactions]"`
+	Investments  *[]Investment  `json:"investments,omitempty" expand:"true" doc:"positions; in connections, with expand=accounts[investments]"`
 }
 
 // AccountType describes a type of bank accounts.

@@ -27,6 +27,7 @@ type Connection struct {
 	NextTry       *string                     `json:"next_try"`
 
 	Connector        *Connector          `json:"connector,omitempty" expand:"true"`
+	Bank             *Connector          `json:"bank,omitempty" expand:"true" doc:"deprecated, see connector"`
 	Accounts         *[]BankAccount      `json:"accounts,omitempty" expand:"true"`
 	AllAccounts      *[]BankAccount      `json:"all_accounts,omitempty" expand:"true"`
 	Subscriptions    *[]Subscription     `json:"subscriptions,omitempty" expand:"true"`

@@ -156,7 +156,8 @@ func (e embedding) connections(ctx context.Context, rows []bankstore.Connection,
 		}
 	}
 	return embed(out, asked,
-		embeds{"connector", func(asked httpapi.Expansion) error { return e.connectors(out, asked) }},
+		embeds{"connector", e.connectors(out, func(one *wire.Connection) **wire.Connector { return &one.Connector })},
+		embeds{"bank", e.connectors(out, func(one *wire.Connection) **wire.Connector { return &one.Bank })},
 		embeds{"sources", func(httpapi.Expansion) error { return e.sources(ctx, out, ids) }},
 		embeds{"accounts", accounts(false, func(one *wire.Connection) **[]wire.BankAccount { return &one.Accounts })},
 		embeds{"all_accounts", accounts(true, func(one *wire.Connection) **[]wire.BankAccount { return &one.AllAccounts })},
@@ -164,12 +165,14 @@ func (e embedding) connections(ctx context.Context, rows []bankstore.Connection,
 		embeds{"all_subscriptions", subscriptions(true, func(one *wire.Connection) **[]wire.Subscription { return &one.AllSubscriptions })})
 }
 
-func (e embedding) connectors(of rendered[wire.Connection], asked httpapi.Expansion) error {
-	for i := range of.list {
-		of.list[i].Connector = e.Aggregation.Connector(of.list[i].ConnectorUUID, e.c.Settings, ConnectorView(asked))
-		of.embedded[i]++
+func (e embedding) connectors(of rendered[wire.Connection], into func(*wire.Connection) **wire.Connector) func(httpapi.Expansion) error {
+	return func(asked httpapi.Expansion) error {
+		for i := range of.list {
+			*into(&of.list[i]) = e.Aggregation.Connector(of.list[i].ConnectorUUID, e.c.Settings, ConnectorView(asked))
+			of.embedded[i]++
+		}
+		return nil
 	}
-	return nil
 }
 
 func (e embedding) sources(ctx context.Context, of rendered[wire.Connection], ids []passerelle.ConnectionID) error {
@@ -231,7 +234,29 @@ func (e embedding) accounts(ctx context.Context, rows []bankstore.StoredAccount,
 			embedAbove(out, func(a *wire.BankAccount) int64 { return a.IDConnection }, above, connectionID, func(a *wire.BankAccount) **wire.Connection { return &a.Connection })
 			return err
 		}},
-		embeds{"transactions", func(asked httpapi.Expansion) error { return e.recentTransactions(ctx, out, ids, asked) }})
+		embeds{"transactions", func(asked httpapi.Expansion) error { return e.recentTransactions(ctx, out, ids, asked) }},
+		embeds{"investments", func(asked httpapi.Expansion) error { return e.investmentsBelow(ctx, out, rows, asked) }})
+}
+
+// investmentsBelow embeds in each account its positions.
+func (e embedding) investmentsBelow(ctx context.Context, of rendered[wire.BankAccount], rows []bankstore.StoredAccount, asked httpapi.Expansion) error {
+	at, accounts := settled{transactionPlace: transactionPlace{user: e.c.User}}, map[passerelle.AccountID]passerelle.BankAccount{}
+	for _, a := range rows {
+		accounts[a.ID] = a.BankAccount
+	}
+	if len(rows) == 1 {
+		at.account = rows[0].ID
+	}
+	held, err := bankstore.ReadAssets[passerelle.InvestmentDetails](ctx, bankstore.From(e.DB), at.assets(e.c, bankstore.Investments, false), store.Window{Limit: maxEmbedded})
+	if err != nil {
+		return fmt.Errorf("list the investments of %d accounts: %w", len(rows), err)
+	}
+	shown, err := e.showInvestments(ctx, e.c, at, held, accounts, asked)
+	if err == nil {
+		embedBelow(of, func(a *wire.BankAccount) int64 { return a.ID }, rendered[wire.Investment]{list: shown}, func(i *wire.Investment) int64 { return i.IDAccount },
+			func(a *wire.BankAccount) **[]wire.Investment { return &a.Investments })
+	}
+	return err
 }
 
 // connectionsAbove returns connections by id, for accounts or subscriptions that embed them.
