@@ -73,8 +73,8 @@ func (s *Service) deltas(ctx context.Context, c *httpapi.Caller, in balancesInpu
 }
 
 const (
-	// maxBalanceDays is the largest number of days for which one call computes balances.
-	maxBalanceDays = 366
+	// maxBalanceDays is the largest number of days for which one call computes balances: five years.
+	maxBalanceDays = 5 * 366
 	// maxBalanced is the largest number of accounts in one call. The call adds up the balances of
 	// these accounts, or searches the accounts for a holder.
 	maxBalanced = 1000
@@ -192,10 +192,12 @@ func currencyBalances(c passerelle.Currency, present *decimal.Decimal, movements
 // within returns the balances from one day to another, both days included.
 func within(all []wire.CurrencyBalances, from, until passerelle.Date) []wire.CurrencyBalances {
 	part := slices.Clone(all)
-	for i := range part {
-		part[i].Days = slices.DeleteFunc(slices.Clone(part[i].Days), func(b passerelle.Balance) bool {
-			return b.First.Compare(from) < 0 || b.First.Compare(until) > 0
-		})
+	place := func(days []passerelle.Balance, day passerelle.Date) int {
+		at, _ := slices.BinarySearchFunc(days, day, func(b passerelle.Balance, day passerelle.Date) int { return b.First.Compare(day) })
+		return at
+	}
+	for i, currency := range all {
+		part[i].Days = currency.Days[place(currency.Days, from):place(currency.Days, until.AddDays(1))]
 	}
 	return part
 }
