@@ -53,6 +53,30 @@ func TestDevicesTakeABoundedMemory(t *testing.T) {
 	})
 }
 
+// TestRepeatedActsTakeTheMemoryOfOne notes a device of the same connection again and again. Only the
+// last device may stay in memory, also while the devices before it would still be recent.
+func TestRepeatedActsTakeTheMemoryOfOne(t *testing.T) {
+	for name, act := range map[string]func(*presence.Devices){
+		"noted":           func(*presence.Devices) {},
+		"noted and taken": func(d *presence.Devices) { d.Take(1, time.Now()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var devices presence.Devices
+				before := heap()
+				for range 200 {
+					devices.Note(1, connector.Device{UserAgent: string(make([]byte, 100_000))}, time.Now())
+					act(&devices)
+				}
+				if grown := int64(heap()) - int64(before); grown > 4<<20 {
+					t.Errorf("%d MiB for one user", grown>>20)
+				}
+				runtime.KeepAlive(&devices)
+			})
+		})
+	}
+}
+
 func heap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()

@@ -36,11 +36,12 @@ func (s *Service) noteDevice(handler http.Handler, application bool) http.Handle
 }
 
 // headersOf returns the device that headers describe. Callers of the API describe it in headers
-// with the prefix, together with values that no browser sends. A malformed value is left out.
+// with the prefix, together with values that no browser sends. A malformed value is left out. The
+// values are copies, because the device may stay in memory longer than the headers.
 func headersOf(r *http.Request, prefix string) connector.Device {
 	header := func(name string) string {
 		value := r.Header.Get(prefix + name)
-		return strings.ToValidUTF8(value[:min(len(value), maxDeviceHeader)], "")
+		return strings.ToValidUTF8(strings.Clone(value[:min(len(value), maxDeviceHeader)]), "")
 	}
 	device := connector.Device{
 		UserAgent: header("User-Agent"), Accept: header("Accept"), AcceptLanguage: header("Accept-Language"),

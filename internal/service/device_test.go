@@ -13,11 +13,14 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 
+	"passerelle/connector"
 	"passerelle/connector/berlingroup/berlingrouptest"
+	"passerelle/internal/service"
 	"passerelle/internal/servicetest"
 )
 
@@ -194,4 +197,27 @@ func TestHeadersOfTheDevice(t *testing.T) {
 		"PSU-IP-Address": browser, "PSU-User-Agent": "Agent of " + browser, "PSU-Accept": "text/html", "PSU-Accept-Language": header.Get("PSU-Accept-Language"),
 		"PSU-Accept-Charset": "utf-8", "PSU-Accept-Encoding": "br", "PSU-Http-Method": "GET",
 	})
+}
+
+// TestDevicesDoNotKeepLongHeaders reads devices from long headers. The devices may stay in memory
+// for minutes, and the headers must not stay with them.
+func TestDevicesDoNotKeepLongHeaders(t *testing.T) {
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before, devices := heap(), make([]connector.Device, 200)
+	for i := range devices {
+		r := httptest.NewRequest(http.MethodPost, "/", nil)
+		r.Header.Set("PSU-User-Agent", strings.Repeat("a", 60_000))
+		devices[i] = service.DeviceIn(r)
+	}
+	if grown := heap() - before; grown > 4<<20 {
+		t.Errorf("%d MiB for %d devices", grown>>20, len(devices))
+	}
+	if got := len(devices[0].UserAgent); got != 512 {
+		t.Errorf("a header of %d bytes, want 512", got)
+	}
 }

@@ -2,8 +2,11 @@ package service
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"passerelle/connector"
 )
 
 // Metrics returns the metrics of a service.
@@ -14,3 +17,6 @@ func Measure(ctx context.Context, s *Service) error { return s.measure(ctx) }
 
 // FollowPayments runs one pass of the loop that follows payments.
 func FollowPayments(ctx context.Context, s *Service) error { return s.followPayments(ctx) }
+
+// DeviceIn returns the device that the headers of an application's request describe.
+func DeviceIn(r *http.Request) connector.Device { return headersOf(r, "PSU-") }
