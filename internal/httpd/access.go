@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,7 +18,7 @@ func (s *Server) around(handler http.Handler) http.Handler {
 		r = x.attach(s.options.Tracer, r)
 		w.Header().Set(RequestIDHeader, x.id)
 		s.closeConnection(w, r)
-		answer := &recorder{ResponseWriter: w, stall: s.options.Stall}
+		answer := &recorder{ResponseWriter: w, stall: s.options.Stall, unsent: &s.unsent}
 		answer.deadline(time.Time{}) // remove the deadline of the previous response on this connection
 		s.options.Metrics.begin()
 		defer func() { s.finish(x, r, answer, time.Since(begun)) }()
@@ -89,11 +90,31 @@ type recorder struct {
 	status int
 	bytes  int64
 	stall  time.Duration
+	unsent *unsent
 }
 
 // part is the size of the parts of a response, in bytes. The client must take each part within the
 // stall time.
 const part = 64 << 10
+
+// unsent counts the bytes of the long responses that wait in memory for their clients. A response
+// is long if a handler writes more than a part of it at once. These responses are in memory as a
+// whole, until their clients have taken them. Without a limit, slow clients could fill the memory.
+type unsent struct {
+	bytes atomic.Int64
+	most  int64
+}
+
+// hurry divides the stall time of long responses while there are too many bytes of them.
+const hurry = 30
+
+// timeout returns the time within which a client must take the next part of a response.
+func (u *unsent) timeout(length int, stall time.Duration) time.Duration {
+	if length > part && u.bytes.Load() > u.most {
+		return stall / hurry
+	}
+	return stall
+}
 
 // WriteHeader records the first final status. Informational statuses may come before it.
 func (r *recorder) WriteHeader(status int) {
@@ -107,17 +128,17 @@ func (r *recorder) WriteHeader(status int) {
 func (r *recorder) Write(body []byte) (written int, err error) {
 	r.begin(http.StatusOK)
 	defer func() { r.bytes += int64(written) }()
+	if len(body) > part {
+		r.unsent.bytes.Add(int64(len(body)))
+		defer r.unsent.bytes.Add(-int64(len(body)))
+	}
 	for {
-		n, err := r.writePart(body[written:min(len(body), written+part)])
+		r.deadline(time.Now().Add(r.unsent.timeout(len(body), r.stall)))
+		n, err := r.ResponseWriter.Write(body[written:min(len(body), written+part)])
 		if written += n; err != nil || written == len(body) {
 			return written, err
 		}
 	}
-}
-
-func (r *recorder) writePart(p []byte) (int, error) {
-	r.deadline(time.Now().Add(r.stall))
-	return r.ResponseWriter.Write(p)
 }
 
 // deadline sets the time by which the client must take the bytes that are written next.

@@ -9,8 +9,8 @@ import (
 
 // Limiter limits the concurrent requests. Memory and time then stay limited for any number of
 // clients. Limiter refuses further requests immediately. A request does not count while it waits
-// for its own client: for the rest of its body, or until the client takes the response. A separate
-// limit applies to the bytes of bodies in memory.
+// for its own client: for the rest of its body, or until the client takes the response. Separate
+// limits apply to the bytes of bodies in memory, and to the bytes of responses (see Options.Unsent).
 type Limiter struct {
 	// Limit is the largest number of concurrent requests.
 	Limit int64

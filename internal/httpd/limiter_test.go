@@ -112,6 +112,53 @@ func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 	}
 }
 
+// While the responses in memory exceed the limit, the server cuts off clients that read nothing of a
+// long response much earlier. It does so neither below the limit nor for short parts, which take
+// little memory. A client that reads gets the whole response.
+func TestResponsesInMemoryAreBounded(t *testing.T) {
+	const stall, long, short = 1500 * time.Millisecond, 32 << 20, 32 << 10
+	serve := func(most int64, piece int, stall time.Duration) (service, <-chan time.Duration) {
+		cut := make(chan time.Duration, 1)
+		return start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			begun, body := time.Now(), make([]byte, piece)
+			for sent := 0; sent < long; sent += piece {
+				if _, err := w.Write(body); err != nil {
+					cut <- time.Since(begun)
+					return
+				}
+			}
+		}), httpd.Options{Stall: stall, Unsent: most}), cut
+	}
+	for name, test := range map[string]struct {
+		most     int64
+		piece    int
+		hurrying bool
+	}{
+		"above the limit":                  {long - 1, long, true},
+		"below the limit":                  {long, long, false},
+		"above the limit, in small pieces": {short / 2, short, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, cut := serve(test.most, test.piece, stall)
+			c, err := net.Dial("tcp", s.Addr())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+			if took := <-cut; took < stall != test.hurrying {
+				t.Errorf("cut off after %v", took)
+			}
+		})
+	}
+	s, _ := serve(1, long, time.Minute)
+	answer, body := s.get(t, "/")
+	if answer.StatusCode != http.StatusOK || len(body) != long {
+		t.Errorf("one that reads got %d, %d bytes", answer.StatusCode, len(body))
+	}
+}
+
 const longAnswer = 64 << 20
 
 // startLongAnswer starts a server whose responses are larger than all buffers.

@@ -24,6 +24,7 @@ const (
 	DefaultIdleTimeout    = 2 * time.Minute
 	DefaultMaxHeaderBytes = 64 << 10
 	DefaultStall          = 30 * time.Second
+	DefaultUnsent         = 64 << 20
 	DefaultConnections    = 8192
 )
 
@@ -57,6 +58,10 @@ type Options struct {
 	// complete response has no limit, because a large file, or a call that waits for a bank, may
 	// take long.
 	Stall time.Duration
+	// Unsent is a number of bytes. While long responses of more bytes in all wait in memory for
+	// their clients, these clients have only a thirtieth of Stall for each part. Zero means the
+	// default.
+	Unsent int64
 	// Connections limits the open connections. At the limit, the server closes an idle connection
 	// for a new one. When no connection is idle, the new connection waits. Zero means the default.
 	Connections int
@@ -71,6 +76,7 @@ type Server struct {
 	listener net.Listener
 	server   *http.Server
 	ids      sequence
+	unsent   unsent
 	ended    chan error
 	// draining is set when the server ends each connection after the next response.
 	draining atomic.Bool
@@ -91,7 +97,9 @@ func Listen(o Options) (*Server, error) {
 	}
 	o.Connections = cmp.Or(o.Connections, DefaultConnections)
 	listener = netutil.LimitListener(listener, o.Connections)
-	return &Server{options: o, listener: listener, server: o.server(), ended: make(chan error, 1)}, nil
+	return &Server{
+		options: o, listener: listener, server: o.server(), unsent: unsent{most: cmp.Or(o.Unsent, DefaultUnsent)}, ended: make(chan error, 1),
+	}, nil
 }
 
 func (o Options) server() *http.Server {
