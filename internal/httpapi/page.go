@@ -108,7 +108,7 @@ func (p Paging) window() PageWindow {
 // Turn reads one page. fetch reads the rows of a window, in the order of the window. position
 // returns the sort keys of a row, and the last key is unique. count returns the number of rows in
 // the filtered list. Turn never calls count for a page with a cursor, because the cursor contains
-// this number.
+// this number. Turn reserves memory for the rows.
 func Turn[T any](ctx context.Context, r *store.Reader, p Paging, fetch func(context.Context, *store.Reader, PageWindow) ([]T, error), position func(T) Position, count func(context.Context, *store.Reader) (int64, error)) ([]T, Listing, error) {
 	window := p.window()
 	var rows []T
@@ -139,6 +139,9 @@ func Turn[T any](ctx context.Context, r *store.Reader, p Paging, fetch func(cont
 		total = p.turn.Total
 	case p.tells(len(rows), more):
 		total = p.Offset + int64(len(rows))
+	}
+	if err := Reserve(ctx, len(rows)); err != nil {
+		return nil, Listing{}, err
 	}
 	if window.Backward {
 		slices.Reverse(rows)

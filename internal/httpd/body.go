@@ -111,8 +111,23 @@ func Reserve(ctx context.Context, bytes int64) error {
 	return nil
 }
 
-// free is the number of bytes of a body that a request may hold in memory even when the limiter has
-// no room.
+// ReserveAnswer counts memory for the response to a request until the response is sent. It fails
+// with Limiter.Full when there is no room.
+func ReserveAnswer(ctx context.Context, bytes int64) error {
+	h := exchangeOf(ctx).body
+	if h == nil || bytes <= free {
+		return nil
+	}
+	if h.limiter.answers.Add(bytes) > h.limiter.Answers {
+		h.limiter.answers.Add(-bytes)
+		return h.limiter.Full
+	}
+	h.answers += bytes
+	return nil
+}
+
+// free is the number of bytes of a body or a response that a request may hold in memory even when
+// the limiter has no room.
 const free = 16 << 10
 
 // holding counts the bytes that a request holds of its body. It belongs to the goroutine of the
@@ -124,6 +139,8 @@ type holding struct {
 	// bytes that the request has from the limiter.
 	read, room int64
 	refused    bool
+	// answers is the number of bytes that the request has from the limiter for its response.
+	answers int64
 }
 
 // readInto reads only when there is room for the whole buffer. The buffer takes its memory even if
@@ -151,4 +168,7 @@ func (h *holding) makeRoom(more int64) bool {
 	return true
 }
 
-func (h *holding) giveBack() { h.limiter.held.Add(-h.room) }
+func (h *holding) giveBack() {
+	h.limiter.held.Add(-h.room)
+	h.limiter.answers.Add(-h.answers)
+}

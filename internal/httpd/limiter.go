@@ -10,7 +10,8 @@ import (
 // Limiter limits the concurrent requests. Memory and time then stay limited for any number of
 // clients. Limiter refuses further requests immediately. A request does not count while it waits
 // for its own client: for the rest of its body, or until the client takes the response. Separate
-// limits apply to the bytes of bodies in memory, and to the bytes of responses (see Options.Unsent).
+// limits apply to the bytes of bodies and of responses in memory. A client that takes its response
+// slowly keeps the room for the response only for a short time (see Options.Unsent).
 type Limiter struct {
 	// Limit is the largest number of concurrent requests.
 	Limit int64
@@ -19,6 +20,8 @@ type Limiter struct {
 	// request are free. Their sum is limited anyway, because the number of connections is limited.
 	// Small bodies therefore take no room from large bodies.
 	Bodies int64
+	// Answers is the largest number of bytes that ReserveAnswer counts for all requests together.
+	Answers int64
 	// Full is the error of a refused request. Reading a body fails with Full when there is no room
 	// for the body. Reading also fails with Full when the body ends while too many other requests
 	// run.
@@ -26,7 +29,7 @@ type Limiter struct {
 	// Refuse responds to refused requests.
 	Refuse func(http.ResponseWriter, *http.Request, error)
 
-	working, held atomic.Int64
+	working, held, answers atomic.Int64
 }
 
 // Wrap returns a handler that applies the limiter before it calls handler.

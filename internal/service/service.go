@@ -90,6 +90,9 @@ type Config struct {
 	MaxRequests int64
 	// MaxBodies limits the bytes of request bodies in memory. Zero means DefaultMaxBodies.
 	MaxBodies int64
+	// MaxAnswers limits the estimated bytes of long responses in memory. Zero means
+	// DefaultMaxAnswers.
+	MaxAnswers int64
 	// DatabaseTimeout limits the time of a database query or write, including the wait for a
 	// connection to the database. Zero means DefaultDatabaseTimeout.
 	DatabaseTimeout time.Duration
@@ -125,6 +128,11 @@ const DefaultMaxRequests = 512
 // the first 16 KiB of each request. Four bodies of the largest accepted size fit, 32 MiB each. The
 // limit counts no copies. Memory may contain three copies of a file in base64.
 const DefaultMaxBodies = 128 << 20
+
+// DefaultMaxAnswers is the default limit for long responses in memory, in bytes. The limit counts
+// estimated sizes. The service needs about three times as much memory. 128 lists of 1,000 objects
+// fit.
+const DefaultMaxAnswers = 128 << 20
 
 // DefaultDatabaseTimeout is the default of DatabaseTimeout. Queries normally take less than a
 // second. A query that takes longer than the timeout fails, and the client gets an error that asks

@@ -53,26 +53,28 @@ func (s rendered[W]) weight(i int) int {
 	return 1 + s.embedded[i]
 }
 
-// bounded fails when the response would contain more than maxEmbedded objects.
-func (s rendered[W]) bounded() (rendered[W], error) {
-	total := len(s.list)
+// bounded fails when the response would contain more than maxEmbedded objects, or when the service
+// has no memory for the embedded objects now.
+func (s rendered[W]) bounded(ctx context.Context) (rendered[W], error) {
+	embedded := 0
 	for _, n := range s.embedded {
-		total += n
+		embedded += n
 	}
-	if total > maxEmbedded {
+	if len(s.list)+embedded > maxEmbedded {
 		return s, errTooMany
 	}
-	return s, nil
+	return s, httpapi.Reserve(ctx, embedded)
 }
 
 // errTooMany says that a response would contain more than maxEmbedded objects.
 var errTooMany error = passerelle.InvalidField("expand", "would embed more than %d objects; ask for fewer at once with limit, or nest less", maxEmbedded)
 
 // afterChange renders objects that a call has just changed. It embeds nothing when the response
-// would contain too many objects, because a refusal would say that the call changed nothing.
+// would contain too many objects, or when the service has no memory for them now, because a refusal
+// would say that the call changed nothing.
 func afterChange[R, W any](ctx context.Context, rows []R, asked httpapi.Expansion, render func(context.Context, []R, httpapi.Expansion) (rendered[W], error)) ([]W, error) {
 	out, err := render(ctx, rows, asked)
-	if errors.Is(err, errTooMany) {
+	if errors.Is(err, errTooMany) || errors.Is(err, passerelle.Unavailable) {
 		out, err = render(ctx, rows, nil)
 	}
 	return out.list, err
@@ -129,7 +131,7 @@ type embeds struct {
 }
 
 // embed runs the requested expansions in the order of the table.
-func embed[W any](out rendered[W], asked httpapi.Expansion, table ...embeds) (rendered[W], error) {
+func embed[W any](ctx context.Context, out rendered[W], asked httpapi.Expansion, table ...embeds) (rendered[W], error) {
 	for _, e := range table {
 		if len(out.list) == 0 || !asked.Has(e.name) {
 			continue
@@ -138,7 +140,7 @@ func embed[W any](out rendered[W], asked httpapi.Expansion, table ...embeds) (re
 			return out, err
 		}
 	}
-	return out.bounded()
+	return out.bounded(ctx)
 }
 
 func (e embedding) connections(ctx context.Context, rows []bankstore.Connection, asked httpapi.Expansion) (rendered[wire.Connection], error) {
@@ -155,7 +157,7 @@ func (e embedding) connections(ctx context.Context, rows []bankstore.Connection,
 			return e.subscriptionsBelow(ctx, out, ids, all, asked, into)
 		}
 	}
-	return embed(out, asked,
+	return embed(ctx, out, asked,
 		embeds{"connector", e.connectors(out, func(one *wire.Connection) **wire.Connector { return &one.Connector })},
 		embeds{"bank", e.connectors(out, func(one *wire.Connection) **wire.Connector { return &one.Bank })},
 		embeds{"sources", func(httpapi.Expansion) error { return e.sources(ctx, out, ids) }},
@@ -228,7 +230,7 @@ func (e embedding) accounts(ctx context.Context, rows []bankstore.StoredAccount,
 	out := show(rows, asked, func(a bankstore.StoredAccount) wire.BankAccount {
 		return wire.NewBankAccount(a.BankAccount, e.c.Location)
 	})
-	return embed(out, asked,
+	return embed(ctx, out, asked,
 		embeds{"connection", func(asked httpapi.Expansion) error {
 			above, err := e.connectionsAbove(ctx, ids, asked)
 			embedAbove(out, func(a *wire.BankAccount) int64 { return a.IDConnection }, above, connectionID, func(a *wire.BankAccount) **wire.Connection { return &a.Connection })
@@ -297,7 +299,7 @@ func (e embedding) subscriptions(ctx context.Context, rows []bankstore.StoredSub
 	out := show(rows, asked, func(one bankstore.StoredSubscription) wire.Subscription {
 		return wire.NewSubscription(one.Subscription, e.c.Location)
 	})
-	return embed(out, asked, embeds{"connection", func(asked httpapi.Expansion) error {
+	return embed(ctx, out, asked, embeds{"connection", func(asked httpapi.Expansion) error {
 		above, err := e.connectionsAbove(ctx, ids, asked)
 		embedAbove(out, func(one *wire.Subscription) int64 { return one.IDConnection }, above, connectionID, func(one *wire.Subscription) **wire.Connection { return &one.Connection })
 		return err
@@ -314,7 +316,7 @@ func (e embedding) transactions(ctx context.Context, rows []passerelle.Transacti
 	out := show(rows, asked, func(t passerelle.Transaction) wire.Transaction {
 		return wire.NewTransaction(t, accounts[t.Account].Currency, e.c.Location)
 	})
-	return embed(out, asked,
+	return embed(ctx, out, asked,
 		embeds{"account", func(asked httpapi.Expansion) error {
 			above, err := e.accounts(ctx, slices.Collect(maps.Values(accounts)), asked)
 			embedAbove(out, func(t *wire.Transaction) int64 { return t.IDAccount }, above, func(a *wire.BankAccount) int64 { return a.ID },
@@ -394,7 +396,7 @@ func (e embedding) documents(ctx context.Context, rows []bankstore.StoredDocumen
 	out := show(rows, asked, func(d bankstore.StoredDocument) wire.Document {
 		return aggregation.ShowDocument(e.c.Base, d.Document, e.c.Location)
 	})
-	return embed(out, asked, embeds{"type", func(httpapi.Expansion) error {
+	return embed(ctx, out, asked, embeds{"type", func(httpapi.Expansion) error {
 		types, err := e.documentTypes(ctx, e.c)
 		if err != nil {
 			return err
