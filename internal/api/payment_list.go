@@ -86,6 +86,13 @@ func (s *Service) listPayments(ctx context.Context, c *httpapi.Caller, in listPa
 	if err != nil {
 		return listPaymentsOutput{}, err
 	}
+	instructions := 0
+	for _, row := range rows {
+		instructions += len(row.Instructions)
+	}
+	if err := httpapi.Reserve(ctx, instructions); err != nil {
+		return listPaymentsOutput{}, err
+	}
 	out := listPaymentsOutput{Payments: make([]wire.Payment, len(rows)), Listing: listing}
 	if !in.ExactTotal && !filter.Unfiltered() && listing.Total == int64(atMost) {
 		out.Total, out.TotalExceeded = int64(mostCounted), true

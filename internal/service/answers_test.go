@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"passerelle"
 	"passerelle/internal/service"
 	"passerelle/internal/servicetest"
 	"passerelle/internal/store/storetest"
@@ -103,4 +104,33 @@ func TestRoomForAnswersComesBack(t *testing.T) {
 			t.Errorf("nothing embedded in %d bytes", len(body))
 		}
 	}
+}
+
+// TestNoRoomForLongPayments checks that a list of payments needs room for their instructions.
+func TestNoRoomForLongPayments(t *testing.T) {
+	a := &api{Service: opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true, MaxAnswers: 1})}
+	a.Start()
+	d, err := a.DB.DomainByName(t.Context(), "test.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, _, err := a.Access.Register(t.Context(), d.ID, "shop", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grant, err := a.Access.IssueService(t.Context(), client, passerelle.Scopes{passerelle.ScopePaymentsAdmin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.token = grant.Text
+	const line = `{"amount": 12.5, "currency": "EUR", "label": "Invoice", "execution_date_type": "first_open_day",
+		"beneficiary": {"scheme_name": "iban", "identification": "FR7630006000011234567890189", "label": "Shop"}}`
+	for _, lines := range []int{1, 20} {
+		body := strings.TrimSuffix(strings.Repeat(line+",", lines), ",")
+		a.ok(t, http.MethodPost, "/payments", `{"client_redirect_uri": "https://shop.example/back", "instructions": [`+body+`]}`)
+	}
+	a.ok(t, http.MethodGet, "/payments?limit=1", "")
+	a.ok(t, http.MethodGet, "/payments/2", "")
+	got, _ := a.do(t, http.MethodGet, "/payments", "")
+	refused(t, got, http.StatusServiceUnavailable, "unavailable")
 }
