@@ -29,9 +29,10 @@ func (s *Server) around(handler http.Handler) http.Handler {
 // closeConnection ends the connection after the response while the server drains. It also ends the
 // connection after an HTTP/1 request with Transfer-Encoding. Such a request may hide another
 // request if it also has a Content-Length (RFC 9112, 6.1). net/http drops that header, so httpd
-// cannot know whether the request had one.
+// cannot know whether the request had one. An HTTP/1.0 request with Transfer-Encoding may hide
+// another request too. net/http drops this header, so each HTTP/1.0 request ends its connection.
 func (s *Server) closeConnection(w http.ResponseWriter, r *http.Request) {
-	if s.draining.Load() || len(r.TransferEncoding) > 0 && r.ProtoMajor == 1 {
+	if s.draining.Load() || r.ProtoMajor == 1 && (r.ProtoMinor == 0 || len(r.TransferEncoding) > 0) {
 		w.Header().Set("Connection", "close")
 	}
 }

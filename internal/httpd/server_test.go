@@ -429,8 +429,9 @@ func TestStreamsOfAConnectionAreBounded(t *testing.T) {
 	}
 }
 
-// A request with both Transfer-Encoding and Content-Length ends its connection. The server must not
-// read the following bytes as another request.
+// A request with both Transfer-Encoding and Content-Length ends its connection, and so does an
+// HTTP/1.0 request with Transfer-Encoding. The server must not read the following bytes as another
+// request.
 func TestAmbiguousLengthsEndTheConnection(t *testing.T) {
 	var asked atomic.Int64
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -438,19 +439,26 @@ func TestAmbiguousLengthsEndTheConnection(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.WriteHeader(http.StatusNoContent)
 	}), httpd.Options{})
-	c, err := net.Dial("tcp", s.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	hidden := "GET /hidden HTTP/1.1\r\nHost: h\r\n\r\n"
-	io.WriteString(c, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"+hidden)
-	answer, err := io.ReadAll(c)
-	if err != nil && !errors.Is(err, syscall.ECONNRESET) {
-		t.Fatal(err)
-	}
-	if n := strings.Count(string(answer), "HTTP/1.1 "); n != 1 || !strings.Contains(string(answer), "Connection: close") || asked.Load() != 1 {
-		t.Errorf("%d requests came, and the answer is %s", asked.Load(), answer)
+	for _, request := range []string{
+		"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"POST / HTTP/1.0\r\nHost: h\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n",
+		"POST / HTTP/1.0\r\nHost: h\r\nConnection: keep-alive\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+	} {
+		asked.Store(0)
+		c, err := net.Dial("tcp", s.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_ = c.SetReadDeadline(time.Now().Add(10 * time.Second)) // an error shows when reading
+		io.WriteString(c, request+"GET /hidden HTTP/1.1\r\nHost: h\r\n\r\n")
+		answer, err := io.ReadAll(c)
+		if err != nil && !errors.Is(err, syscall.ECONNRESET) {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(answer), "HTTP/1."); n != 1 || !strings.Contains(string(answer), "Connection: close") || asked.Load() != 1 {
+			t.Errorf("%q: %d requests came, and the answer is %s", request, asked.Load(), answer)
+		}
 	}
 }
 
