@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	"passerelle"
 	"passerelle/internal/access"
@@ -50,6 +51,7 @@ func (s *Service) clientRoutes() []httpapi.Route {
 // clientFields contains the fields of an application that both its creation and its change can set.
 type clientFields struct {
 	RedirectURIs         []string          `body:"redirect_uris" max:"2048" doc:"addresses that payers and users may be sent back to; without any, a sandbox domain allows every address and a live domain none"`
+	RedirectURI          *string           `body:"redirect_uri" max:"2048" doc:"deprecated, see redirect_uris: the only address"`
 	GenerateKeys         bool              `body:"generate_keys" doc:"generate a key pair for signed tokens, which replaces an earlier one"`
 	PrimaryColor         *string           `body:"primary_color" doc:"six hexadecimal digits"`
 	SecondaryColor       *string           `body:"secondary_color" doc:"six hexadecimal digits"`
@@ -60,12 +62,17 @@ type clientFields struct {
 	Config               map[string]string `body:"config" doc:"texts that the application stores for itself, by key"`
 }
 
-func (in clientFields) change() access.ClientUpdate {
+func (in clientFields) change() (access.ClientUpdate, error) {
+	if one := in.RedirectURI; one != nil && in.RedirectURIs == nil {
+		in.RedirectURIs = []string{*one}
+	} else if one != nil && !slices.Contains(in.RedirectURIs, *one) {
+		return access.ClientUpdate{}, passerelle.InvalidField("redirect_uri", "must be one of redirect_uris when both are sent")
+	}
 	return access.ClientUpdate{
 		RedirectURIs: in.RedirectURIs, GenerateKeys: in.GenerateKeys, PrimaryColor: in.PrimaryColor, SecondaryColor: in.SecondaryColor,
 		Description: in.Description, DescriptionBanks: in.DescriptionBanks, DescriptionProviders: in.DescriptionProviders,
 		Pro: in.Pro, Config: in.Config,
-	}
+	}, nil
 }
 
 type createClientInput struct {
@@ -101,6 +108,8 @@ func shownClient(client store.Client) wire.Client {
 	}
 	if shown.RedirectURIs == nil {
 		shown.RedirectURIs = []string{}
+	} else if len(shown.RedirectURIs) > 0 {
+		shown.RedirectURI = &shown.RedirectURIs[0]
 	}
 	if shown.Config == nil {
 		shown.Config = map[string]string{}
@@ -144,7 +153,10 @@ func (s *Service) listClients(ctx context.Context, c *httpapi.Caller, in listCli
 }
 
 func (s *Service) createClient(ctx context.Context, c *httpapi.Caller, in createClientInput) (wire.Client, error) {
-	change := in.change()
+	change, err := in.change()
+	if err != nil {
+		return wire.Client{}, err
+	}
 	change.Name = &in.Name
 	client, secret, err := s.Access.Create(ctx, c.Domain.ID, change, s.recordIn(c, access.ActCreateClient, access.SubjectClient))
 	shown := shownClient(client)
@@ -161,7 +173,10 @@ func (s *Service) oneClient(ctx context.Context, c *httpapi.Caller, in oneClient
 }
 
 func (s *Service) updateClient(ctx context.Context, c *httpapi.Caller, in updateClientInput) (wire.Client, error) {
-	change := in.change()
+	change, err := in.change()
+	if err != nil {
+		return wire.Client{}, err
+	}
 	change.Name, change.ResetSecret, change.MergeConfig = in.Name, in.Secret, in.UpdateConfig
 	acts := change.Acts(func(act, subject string) store.Audit { return s.recordIn(c, act, subject) })
 	client, secret, err := s.Access.Update(ctx, c.Domain.ID, in.ID, change, acts...)

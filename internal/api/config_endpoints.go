@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -33,6 +34,9 @@ type searchInput struct {
 	Search string `query:"search" max:"100" doc:"only keys whose name contains this text"`
 }
 
+// searchParameter is the name of searchInput.Search. No key has this name.
+const searchParameter = "search"
+
 type changeConfigInput struct {
 	searchInput
 	Values map[string]httpapi.Nullable[string] `body:"*" max:"32768" doc:"values by key; null restores the default"`
@@ -45,6 +49,10 @@ func (s *Service) readConfig(_ context.Context, c *httpapi.Caller, in searchInpu
 func (s *Service) changeConfig(ctx context.Context, c *httpapi.Caller, in changeConfigInput) (map[string]string, error) {
 	changes := make(map[string]*string, len(in.Values))
 	for name, value := range in.Values {
+		if name == searchParameter { // older programs send it beside the keys
+			in.Search = cmp.Or(in.Search, value.Value)
+			continue
+		}
 		changes[name] = &value.Value
 		if value.Null {
 			changes[name] = nil

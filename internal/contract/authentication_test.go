@@ -10,7 +10,7 @@ Service     exactly token text, scope text
 Signed      jwt_token text, payload Payload
 Payload     id_user int, aud any, iss text, iat int, exp? int, scope str?, type (sharedAccess)
 Scoped      token text, scope (payments:validate), id_payment int, expires_in int
-Client      id int, name str, public_key str?, redirect_uris [str], pro bool, id_logo int?, config {any}
+Client      id int, name str, public_key str?, redirect_uris [str], redirect_uri str?, pro bool, id_logo int?, config {any}
             primary_color str?, secondary_color str?, description str?, description_banks str?, description_providers str?
 Clients     clients [Client]+, total int
 Created     id int, name str, secret text
@@ -94,6 +94,8 @@ var clientFacts = ofSection("1.4",
 	row{fact: "GET /clients/{id} with a user token", by: "BART", call: "GET /2.0/clients/{client}", as: "user", status: 200, shapes: "Client BART.Client"},
 	row{fact: "PUT /clients/{id}", by: "SW", call: "PUT /2.0/clients/{signer}", as: "config", kind: asForm, body: `secondary_color=0088ff&description_banks=Banks`, status: 200, shapes: "Client"},
 	row{fact: "POST /clients/{id}", by: "SW", call: "POST /2.0/clients/{signer}", as: "config", kind: asJSON, body: `{"pro":true,"config":{"a":"b"},"update_config":true,"redirect_uris":["https://shop.example/back"]}`, status: 200, shapes: "Client", says: []string{`"a":"b"`}},
+	row{fact: "PUT /clients/{id} with one address", by: "CASH", call: "PUT /2.0/clients/{signer}", as: "config", kind: asForm, body: `redirect_uri=https%3A%2F%2Fshop.example%2Fback`, status: 200, shapes: "Client", says: []string{`"redirect_uris":["https://shop.example/back"],"redirect_uri":"https://shop.example/back"`}},
+	row{fact: "PUT /clients/{id} with addresses that differ", by: "CASH", call: "PUT /2.0/clients/{signer}", as: "config", kind: asJSON, body: `{"redirect_uri":"https://shop.example/other","redirect_uris":["https://shop.example/back"]}`, status: 400, shapes: "Error", says: []string{"redirect_uri: must be one of redirect_uris"}},
 	row{fact: "PUT /clients/{id} for a new secret", by: "CASH", call: "PUT /2.0/clients/{new signer}", as: "config", kind: asForm, body: `secret=1`, status: 200, shapes: "Client Created"},
 	row{fact: "POST /clients/{id}/logo", by: "SW", call: "POST /2.0/clients/{signer}/logo", as: "config", kind: asJSON, body: `{"logo":"{picture}"}`, status: 200, shapes: "Logo"},
 	row{fact: "DELETE /clients/{id}/logo", by: "SW", call: "DELETE /2.0/clients/{signer}/logo", as: "config", status: 204},

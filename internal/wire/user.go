@@ -27,6 +27,7 @@ type Client struct {
 	Secret               string            `json:"secret,omitempty" doc:"shown once, by the call that creates it"`
 	PublicKey            *string           `json:"public_key" doc:"PEM key to verify signed tokens"`
 	RedirectURIs         []string          `json:"redirect_uris"`
+	RedirectURI          *string           `json:"redirect_uri" doc:"deprecated: the first of redirect_uris"`
 	Pro                  bool              `json:"pro"`
 	IDLogo               *int64            `json:"id_logo"`
 	PrimaryColor         *string           `json:"primary_color"`
