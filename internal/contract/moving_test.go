@@ -84,6 +84,7 @@ var credentialMoves = []move{
 	}},
 	{line: "A token that the other service issued", rows: []row{{call: "GET /2.0/users/me", as: "Bearer 4mRjTZqzqWuFmxxpS1Jc", status: 401, shapes: "Error", says: []string{`"invalidToken"`}}}},
 	{line: "`Authorization: OAuth …`", rows: []row{{call: "GET /2.0/users/me", as: "OAuth {user token}", status: 200, shapes: "User"}}},
+	{line: "A temporary code in `Authorization`", rows: []row{{call: "GET /2.0/users/me", as: "Bearer {new code}", status: 403, shapes: "Error", says: []string{`"forbidden"`}}}},
 	{line: "`?token=…` instead of a header", rows: []row{
 		config(`{"api.query_token":"0"}`),
 		{call: "GET /2.0/users/me?token={user token}", status: 401, shapes: "Error"},
