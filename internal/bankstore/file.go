@@ -307,6 +307,14 @@ func (tx Tx) ClaimForgotten(lease time.Duration, limit int, into *[]int64) {
 		UPDATE stored_file SET due = {now} + $1 WHERE id IN (SELECT id FROM over) AND due < {now} RETURNING id`, lease.Microseconds())
 }
 
+// ReleaseForgotten ends leases of ClaimForgotten. The files are due at once, after the files that
+// are due already. The clock of SQLite counts in milliseconds.
+func (tx Tx) ReleaseForgotten(ids []int64) {
+	var c database.Clauses
+	claimed := database.AnyOf(&c, ids)
+	tx.unit.Exec(`UPDATE stored_file SET due = {now} - 1000 WHERE due IS NOT NULL AND id IN (`+claimed+`)`, c.Args...)
+}
+
 // ForgetFiles removes the rows of files whose content was removed.
 func (tx Tx) ForgetFiles(ids []int64) {
 	var c database.Clauses
