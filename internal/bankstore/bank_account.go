@@ -206,5 +206,5 @@ func (tx Tx) EnableAccount(domain passerelle.DomainID, user passerelle.UserID, i
 func (tx Tx) DisableAccount(domain passerelle.DomainID, user passerelle.UserID, a StoredAccount, now time.Time) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET disabled = $1, error = NULL, epoch = epoch + 1, transactions = 0, deleted_transactions = 0, covered_from = NULL, worth = NULL
 		WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND disabled IS NULL`, database.Micros(now), int64(domain), int64(user), int64(a.ID))
-	tx.withdraw(withdrawal{domain: int64(domain), user: int64(user), kind: "account", subject: int64(a.ID), epoch: &a.Epoch, at: database.Micros(now)})
+	tx.withdrawShared(withdrawal{domain: int64(domain), user: int64(user), kind: "account", subject: int64(a.ID), epoch: &a.Epoch, at: database.Micros(now)}, a.Connection)
 }

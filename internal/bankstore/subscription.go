@@ -154,6 +154,6 @@ func (tx Tx) EnableSubscription(domain passerelle.DomainID, user passerelle.User
 func (tx Tx) DisableSubscription(domain passerelle.DomainID, user passerelle.UserID, s StoredSubscription, now time.Time) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE subscription SET disabled = $1, error = NULL, epoch = epoch + 1, documents = 0 WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND disabled IS NULL`,
 		database.Micros(now), int64(domain), int64(user), int64(s.ID))
-	tx.withdraw(withdrawal{domain: int64(domain), user: int64(user), kind: "subscription", subject: int64(s.ID), epoch: &s.Epoch, at: database.Micros(now)})
+	tx.withdrawShared(withdrawal{domain: int64(domain), user: int64(user), kind: "subscription", subject: int64(s.ID), epoch: &s.Epoch, at: database.Micros(now)}, s.Connection)
 	tx.unit.Exec(`UPDATE consent SET withdrawn = $1 WHERE +domain_id = $2 AND subscription_id = $3 AND withdrawn IS NULL`, database.Micros(now), int64(domain), int64(s.ID))
 }

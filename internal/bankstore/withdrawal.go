@@ -62,6 +62,52 @@ func (tx Tx) withdraw(e withdrawal) {
 	tx.void(e, maxVoided, func() {})
 }
 
+// withdrawShared withdraws an account or a subscription of a connection. The caller must have
+// disabled it, and hold the lease of the connection.
+func (tx Tx) withdrawShared(e withdrawal, connection passerelle.ConnectionID) {
+	tx.repeatReports(e, connection)
+	tx.withdraw(e)
+}
+
+// reported lists the tables of accounts and subscriptions, with the kind of their holdings, and the
+// tables of the rows that events report, with the column of their owner.
+var reported = []struct {
+	table, kind, owner string
+	rows               []string
+}{
+	{"bank_account", "account", "account_id", []string{"bank_transaction", "attachment", "asset"}},
+	{"subscription", "subscription", "subscription_id", []string{"document"}},
+}
+
+// lostReports is a query for a connection's accounts or subscriptions, with the number of
+// undelivered reports that contain both the account or subscription and a holding. It builds the
+// names of holdings like store.HoldingOf.
+const lostReports = `SELECT o.id AS id, count(*) AS n FROM event e CROSS JOIN %[1]s o
+	WHERE e.domain_id = $1 AND e.user_id = $2 AND e.holds IS NOT NULL AND e.erased IS NULL AND e.holds LIKE $3 AND e.name = 'CONNECTION_SYNCED'
+	AND (e.held OR (SELECT d.id FROM delivery d WHERE d.event_id = e.id AND COALESCE(d.delivered, d.dropped) IS NULL LIMIT 1) IS NOT NULL)
+	AND o.connection_id = $4 AND o.disabled IS NULL AND e.holds LIKE '%% %[2]s:' || CAST(o.id AS TEXT) || '/' || CAST(o.epoch AS TEXT) || ' %%' GROUP BY o.id`
+
+// repeatReports makes the next sync repeat the other data of undelivered reports that contain a
+// withdrawn object, because these reports are dropped. The reads of these reports no longer count
+// as reported, and their rows get the number of the next complete read. A report after a failed
+// sync counts no read, so the next sync may also repeat older rows.
+func (tx Tx) repeatReports(e withdrawal, connection passerelle.ConnectionID) {
+	for _, of := range reported {
+		tx.unit.Exec(fmt.Sprintf(`UPDATE %[1]s SET readings = CASE WHEN readings > counted.n THEN readings - counted.n ELSE 0 END
+			FROM (`+lostReports+`) AS counted WHERE %[1]s.id = counted.id`, of.table, of.kind),
+			e.domain, e.user, "% "+string(e.holding())+" %", int64(connection))
+		for _, rows := range of.rows {
+			booked := ""
+			if rows == "bank_transaction" {
+				booked = ", booked = CASE WHEN booked > o.readings + 1 THEN o.readings + 1 ELSE booked END"
+			}
+			tx.unit.Exec(fmt.Sprintf(`UPDATE %[1]s SET changed = o.readings + 1%[4]s FROM %[2]s o
+				WHERE o.connection_id = $1 AND o.disabled IS NULL AND %[1]s.%[3]s = o.id AND %[1]s.epoch = o.epoch AND %[1]s.changed > o.readings + 1`,
+				rows, of.table, of.owner, booked), int64(connection))
+		}
+	}
+}
+
 // holding returns the name of the object's data in events.
 func (e withdrawal) holding() store.Holding { return store.HoldingOf(e.kind, e.subject, e.epoch) }
 
