@@ -123,3 +123,37 @@ func TestWithdrawalRepeatsLostReports(t *testing.T) {
 		})
 	}
 }
+
+// TestWithdrawalRepeatsLostDeletions: an undelivered report says that the institution no longer
+// lists an account and a subscription. After another account of the report was withdrawn, the next
+// report must say so again, and later reports must not.
+func TestWithdrawalRepeatsLostDeletions(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		id := h.shared(s)
+		h.share(h.accounts(true)[1], true)
+		fewer := soundBooks()
+		fewer.accounts, fewer.subscriptions = fewer.accounts[:1], fewer.subscriptions[1:]
+		s.read = fewer.read
+		_, err := h.resume(id)
+		must(t, err)
+		h.share(h.accounts(true)[0], false)
+		for _, want := range []int{2, 0} {
+			h.events()
+			_, err := h.resume(id)
+			must(t, err)
+			deleted := 0
+			for _, e := range h.events() {
+				if connection, is := e.body["connection"].(map[string]any); is && e.name == "CONNECTION_SYNCED" {
+					for _, one := range slices.Concat(connection["accounts"].([]any), connection["subscriptions"].([]any)) {
+						if one.(map[string]any)["deleted"] != nil {
+							deleted++
+						}
+					}
+				}
+			}
+			if deleted != want {
+				t.Errorf("the report contains %d deletions, want %d", deleted, want)
+			}
+		}
+	})
+}

@@ -90,10 +90,12 @@ const lostReports = `SELECT o.id AS id, count(*) AS n FROM event e CROSS JOIN %[
 // repeatReports makes the next sync repeat the other data of undelivered reports that contain a
 // withdrawn object, because these reports are dropped. The reads of these reports no longer count
 // as reported, and their rows get the number of the next complete read. A report after a failed
-// sync counts no read, so the next sync may also repeat older rows.
+// sync counts no read, so the next sync may also repeat older rows. Accounts and subscriptions that
+// the institution no longer lists get the number of the next sync, which reports them again.
 func (tx Tx) repeatReports(e withdrawal, connection passerelle.ConnectionID) {
 	for _, of := range reported {
-		tx.unit.Exec(fmt.Sprintf(`UPDATE %[1]s SET readings = CASE WHEN readings > counted.n THEN readings - counted.n ELSE 0 END
+		tx.unit.Exec(fmt.Sprintf(`UPDATE %[1]s SET readings = CASE WHEN readings > counted.n THEN readings - counted.n ELSE 0 END,
+				changed = CASE WHEN deleted IS NULL THEN changed ELSE (SELECT c.sync + 1 FROM connection c WHERE c.id = $4) END
 			FROM (`+lostReports+`) AS counted WHERE %[1]s.id = counted.id`, of.table, of.kind),
 			e.domain, e.user, "% "+string(e.holding())+" %", int64(connection))
 		for _, rows := range of.rows {
