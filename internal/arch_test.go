@@ -65,7 +65,7 @@ var mayImport = map[string][]string{
 	"internal/notification":     {".", "internal/store", "internal/bankstore"},
 	"internal/initiation":       {".", "payment", "connector", "internal/background", "internal/bankcall", "webhook", "internal/keys", "internal/store", "internal/wire", "internal/settings", "internal/jwe", "internal/failpoint", "internal/notification", "internal/tracing", "internal/search"},
 	"internal/statement":        {".", "cfonb"},
-	"internal/documents":        {".", "connector", "internal/bankcall", "internal/store", "internal/bankstore", "internal/blob"},
+	"internal/documents":        {".", "connector", "internal/background", "internal/bankcall", "internal/store", "internal/bankstore", "internal/blob"},
 	"internal/aggregation":      {".", "webhook", "connector", "internal/background", "internal/bankcall", "internal/store", "internal/bankstore", "internal/certificate", "internal/wire", "internal/settings", "internal/jwe", "internal/statement", "internal/failpoint", "internal/notification", "internal/presence", "internal/tracing"},
 	"internal/imports":          {".", "connector", "connector/statements", "statementfile", "internal/store", "internal/bankstore", "internal/aggregation"},
 	"internal/inbox":            {".", "internal/blob"},

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"passerelle"
+	"passerelle/internal/background"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
@@ -40,7 +41,9 @@ func (a *Aggregation) readAll(ctx context.Context, d passerelle.Domain, all []ba
 		room <- struct{}{}
 		reading.Go(func() {
 			defer func() { <-room }()
-			b.add(read(ctx, c))
+			var run *syncRun
+			err := background.Guard(func() error { var err error; run, err = read(ctx, c); return err })
+			b.add(run, err)
 		})
 	}
 	reading.Wait()

@@ -3,6 +3,8 @@ package aggregation_test
 import (
 	"context"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,6 +83,41 @@ func TestASlowInstitutionDelaysOnlyItself(t *testing.T) {
 		}
 		if got := h.events(); !slices.ContainsFunc(got, func(e event) bool { return e.name == "USER_SYNCED" }) {
 			t.Error("USER_SYNCED is missing")
+		}
+	})
+}
+
+// fragileConnector is a connector that panics when the service asks for its profile.
+type fragileConnector struct {
+	*otherConnector
+	breaks atomic.Bool
+}
+
+func (f *fragileConnector) Profile() connector.Profile {
+	if f.breaks.Load() {
+		panic("the connector is broken")
+	}
+	return f.otherConnector.Profile()
+}
+
+// TestAPanicEndsOnlyItsRead checks that a panic outside the call of a connector does not end the
+// process, and that other connections are read.
+func TestAPanicEndsOnlyItsRead(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		fragile := &fragileConnector{otherConnector: &otherConnector{hostileConnector{DataReader: s.DataReader, read: soundBooks().read}}}
+		registry, err := connector.NewRegistry(s, fragile)
+		must(t, err)
+		h.Connectors = registry
+		h.connectAll(otherUUID, 1)
+		h.connectAll(sandbox.TestConnector, 1)
+		h.events()
+		fragile.breaks.Store(true)
+		h.now = h.now.Add(24 * time.Hour)
+		if n, err := h.SyncDue(t.Context(), h.domain); n != 2 || err == nil || !strings.Contains(err.Error(), "the connector is broken") {
+			t.Errorf("%d connections were due, %v", n, err)
+		}
+		if got := names(h.events()); got != someFetched {
+			t.Errorf("events %s", got)
 		}
 	})
 }

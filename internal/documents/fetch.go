@@ -12,6 +12,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/background"
 	"passerelle/internal/bankcall"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
@@ -76,7 +77,15 @@ func (f *Documents) FetchFiles(ctx context.Context, d passerelle.Domain, connect
 // file, and returns only errors of the database.
 func (f *Documents) fetch(ctx context.Context, d passerelle.Domain, l bankstore.LeasedFile) error {
 	defer f.active.end(l.ID)
-	mediaType, size, fault := f.fetchAndStore(ctx, d, l.ID)
+	var (
+		mediaType string
+		size      int64
+	)
+	fault := background.Guard(func() error {
+		var err error
+		mediaType, size, err = f.fetchAndStore(ctx, d, l.ID)
+		return err
+	})
 	stopped := ctx.Err() != nil // if so, the institution is not at fault
 	var before *awaited
 	waits := errors.As(fault, &before)
@@ -121,6 +130,7 @@ func (f *Documents) fetchAndStore(ctx context.Context, d passerelle.Domain, id p
 		return "", 0, err
 	}
 	in, out := io.Pipe()
+	defer in.CloseWithError(errUnwanted)
 	mediaTypes := make(chan string, 1)
 	go func() {
 		mediaType, err := bankcall.Do(ctx, bankcall.Limits{Deadline: fetchTime}, func(ctx context.Context) (string, error) { return reader.File(ctx, req, of, out) })
@@ -128,7 +138,6 @@ func (f *Documents) fetchAndStore(ctx context.Context, d passerelle.Domain, id p
 		out.CloseWithError(err)
 	}()
 	size, err := f.Files.Put(ctx, id, &bounded{Reader: in, left: maxFile})
-	in.CloseWithError(errUnwanted)
 	if err != nil {
 		return "", 0, err
 	}
