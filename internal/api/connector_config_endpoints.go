@@ -159,5 +159,5 @@ func (s *Service) configureSource(ctx context.Context, c *httpapi.Caller, in con
 	if err := s.Aggregation.ConfigureSource(ctx, c.Domain, change, c.By()); err != nil {
 		return wire.ConnectorSource{}, err
 	}
-	return s.oneSource(ctx, c, in.oneSourceInput)
+	return s.oneSource(ctx, c, readSourceInput{oneSourceInput: in.oneSourceInput, All: httpapi.All{WithDisabled: true}})
 }

@@ -34,11 +34,11 @@ func (s *Service) connectorRoutes() []httpapi.Route {
 		},
 		{
 			Method: http.MethodGet, Pattern: one + "/sources", Aliases: []string{"/banks/{connectorId}/sources", "/providers/{connectorId}/sources"}, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.listSources),
-			Summary: "List the sources of a connector", Doc: "Lists the access channels to the institution.",
+			Summary: "List the sources of a connector", Doc: "Lists the access channels to the institution. With all, also lists disabled ones.",
 		},
 		{
 			Method: http.MethodGet, Pattern: one + "/sources/{sourceId}", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.oneSource),
-			Summary: "Read a source of a connector",
+			Summary: "Read a source of a connector", Doc: "Add all to read a disabled source.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/banks", Needs: offered, Endpoint: httpapi.Handle(s.listBanks),
@@ -366,12 +366,17 @@ type listSourcesOutput struct {
 	Total   int                    `json:"total"`
 }
 
-func (s *Service) listSources(ctx context.Context, c *httpapi.Caller, in connectorPath) (listSourcesOutput, error) {
+type listSourcesInput struct {
+	connectorPath
+	httpapi.All
+}
+
+func (s *Service) listSources(ctx context.Context, c *httpapi.Caller, in listSourcesInput) (listSourcesOutput, error) {
 	b, err := s.bank(ctx, c, in.ID, anything)
 	if err != nil {
 		return listSourcesOutput{}, err
 	}
-	sources := wire.NewConnectorSources(b)
+	sources := wire.NewConnectorSources(b, in.WithDisabled)
 	return listSourcesOutput{Sources: sources, Total: len(sources)}, nil
 }
 
@@ -380,12 +385,17 @@ type oneSourceInput struct {
 	Source int64 `path:"sourceId"`
 }
 
-func (s *Service) oneSource(ctx context.Context, c *httpapi.Caller, in oneSourceInput) (wire.ConnectorSource, error) {
+type readSourceInput struct {
+	oneSourceInput
+	httpapi.All
+}
+
+func (s *Service) oneSource(ctx context.Context, c *httpapi.Caller, in readSourceInput) (wire.ConnectorSource, error) {
 	b, err := s.bank(ctx, c, in.ID, anything)
 	if err != nil {
 		return wire.ConnectorSource{}, err
 	}
-	for _, one := range wire.NewConnectorSources(b) {
+	for _, one := range wire.NewConnectorSources(b, in.WithDisabled) {
 		if one.ID == in.Source {
 			return one, nil
 		}

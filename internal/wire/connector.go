@@ -258,7 +258,7 @@ func (c *Connector) expand(b Bank, v ConnectorView) {
 		c.Countries = countries(b.Countries)
 	}
 	if v.Sources {
-		c.Sources = shownList(NewConnectorSources(b))
+		c.Sources = shownList(NewConnectorSources(b, false))
 	}
 	if v.URLs {
 		c.URLs = shownList(b.URLs)
@@ -317,17 +317,22 @@ func (s Source) mechanisms() []passerelle.AuthMechanism {
 	return s.Mechanisms
 }
 
-// NewConnectorSources renders the sources of a connector.
-func NewConnectorSources(b Bank) []ConnectorSource {
-	out := make([]ConnectorSource, len(b.Sources))
-	for i, s := range b.Sources {
-		out[i] = ConnectorSource{
+// NewConnectorSources renders the sources of a connector. It omits disabled sources unless all is
+// true.
+func NewConnectorSources(b Bank, all bool) []ConnectorSource {
+	out := []ConnectorSource{}
+	for _, s := range b.Sources {
+		if s.Disabled != nil && !all {
+			continue
+		}
+		shown := ConnectorSource{
 			ID: s.ID, IDConnector: b.ID, Name: s.Name, AuthMechanism: s.mechanisms()[0], AvailableAuthMechanisms: s.mechanisms(), Disabled: s.Disabled, Priority: s.Priority,
 			Capabilities: []string{}, AccountTypes: []passerelle.AccountType{}, AccountUsages: []passerelle.Usage{},
 		}
 		if len(s.Mechanisms) > 0 {
-			out[i].Capabilities, out[i].AccountTypes, out[i].AccountUsages = listed(b.Capabilities), listed(b.AccountTypes), listed(b.Usages)
+			shown.Capabilities, shown.AccountTypes, shown.AccountUsages = listed(b.Capabilities), listed(b.AccountTypes), listed(b.Usages)
 		}
+		out = append(out, shown)
 	}
 	return out
 }
