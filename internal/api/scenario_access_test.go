@@ -314,7 +314,7 @@ var rightBody = map[string]string{
 	"POST /sandbox/clock":                                      `{"freeze":false}`,
 	"POST /sandbox/events":                                     `{"event":"ACCOUNT_FOUND"}`,
 
-	"POST /users/{userId}/transactionsclusters":                   `{"id_account":{holding},"mean_amount":1,"wording":"w"}`,
+	"POST /users/{userId}/transactionsclusters":                   `{"id_account":{holding},"mean_amount":1,"wording":"w","enabled":false}`,
 	"POST /users/{userId}/transactionsclusters/{clusterId}":       `{"wording":"w"}`,
 	"PUT /users/{userId}/transactionsclusters/{clusterId}":        `{"wording":"w"}`,
 	"PUT /users/{userId}/transactions/{transactionId}/documents":  `{"id_document":{document}}`,

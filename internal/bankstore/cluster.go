@@ -20,7 +20,7 @@ type ClusterFilter struct {
 	Connection passerelle.ConnectionID // zero for all
 	Account    passerelle.AccountID    // zero for all
 	ID         passerelle.ClusterID    // zero for all
-	// All includes clusters of disabled and deleted accounts.
+	// All includes disabled clusters, and clusters of disabled and deleted accounts.
 	All bool
 }
 
@@ -35,6 +35,9 @@ func (f ClusterFilter) where() *database.Clauses {
 	}
 	if f.ID != 0 {
 		c.And("s.id = %s", int64(f.ID))
+	}
+	if !f.All {
+		c.And("s.enabled")
 	}
 	return &c
 }

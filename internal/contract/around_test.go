@@ -30,6 +30,6 @@ var aroundFacts = ofSection("6.4",
 	row{fact: "GET /users/{u}/transactionsclusters/{c}", by: "CYP", call: "GET /2.0/users/me/transactionsclusters/{cluster}", as: "user", status: 200, shapes: "Cluster"},
 	row{fact: "POST /users/{u}/transactionsclusters", by: "SW", call: "POST /2.0/users/me/transactionsclusters", as: "user", kind: asForm, body: `id_account={account}&mean_amount=-12.5&median_increment=30&next_date=2026-12-01&wording=Gym&id_category=9998&enabled=1`, status: 200, shapes: "Cluster", says: []string{`"created_by":"user"`}},
 	row{fact: "PUT /users/{u}/transactionsclusters/{c}", by: "SW", call: "PUT /2.0/users/me/transactionsclusters/{cluster}", as: "user", kind: asJSON, body: `{"enabled":false}`, status: 200, shapes: "Cluster", says: []string{`"enabled":false`}},
-	row{fact: "DELETE /users/{u}/transactionsclusters/{c}", by: "SW", call: "DELETE /2.0/users/me/transactionsclusters/{cluster}", as: "user", status: 204},
+	row{fact: "DELETE /users/{u}/transactionsclusters/{c}", by: "SW", call: "DELETE /2.0/users/me/transactionsclusters/{cluster}?all", as: "user", status: 204},
 	row{fact: "DELETE /users/{u}/transactions/{t}/informations", by: "SW", call: "DELETE /2.0/users/me/transactions/{transaction}/informations", as: "user", status: 204},
 )

@@ -148,8 +148,8 @@ func (a *API) stored(ctx context.Context, x *exchange) (answer, error) {
 }
 
 // showMade replaces a call by the call that reads the object that an earlier execution has created.
-// It keeps the parameters expand and sign_response. It changes nothing for a route without Creates
-// or with Resumes.
+// It keeps the parameters expand and sign_response. The object may be disabled, so the new call
+// requests all if it can. showMade changes nothing for a route without Creates or with Resumes.
 func (a *API) showMade(x *exchange, made int64) {
 	if x.endpoint.route.Creates == "" || x.endpoint.route.Resumes {
 		return
@@ -158,6 +158,10 @@ func (a *API) showMade(x *exchange, made int64) {
 	h := found.methods[http.MethodGet]
 	x.endpoint, x.pattern, x.names, x.values, x.raw = h.endpoint, h.pattern, h.names, values, nil
 	maps.DeleteFunc(x.query, func(name string, _ []string) bool { return name != "expand" && name != signParameter })
+	const all = "all" // the parameter of All
+	if x.endpoint.plan.query.find(all) != nil {
+		x.query.Set(all, "")
+	}
 }
 
 // keeps reports whether repetitions receive the same response. The API does not store responses

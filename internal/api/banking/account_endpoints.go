@@ -64,6 +64,7 @@ func (s *Service) accountRoutes() []httpapi.Route {
 // accountDetailRoutes returns the routes for holders, account types, currencies, and the sources,
 // logs and categories of an account.
 func (s *Service) accountDetailRoutes() []httpapi.Route {
+	const onlyAll = "Add all for a disabled or deleted account."
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/account_ownerships", Aliases: []string{"/account_ownerships"}, Needs: ofUser, Endpoint: httpapi.Handle(s.listOwnerships),
@@ -82,15 +83,15 @@ func (s *Service) accountDetailRoutes() []httpapi.Route {
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/accounts/{accountId}/sources", Aliases: []string{"/accounts/{accountId}/sources", "/users/{userId}/connections/{connectionId}/accounts/{accountId}/sources", "/connections/{connectionId}/accounts/{accountId}/sources"},
-			Needs: ofUser, Endpoint: httpapi.Handle(s.accountSources), Summary: "List the sources of an account", Doc: "Returns the sources of the account's connection.",
+			Needs: ofUser, Endpoint: httpapi.Handle(s.accountSources), Summary: "List the sources of an account", Doc: "Returns the sources of the account's connection. " + onlyAll,
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/accounts/{accountId}/logs", Aliases: []string{"/accounts/{accountId}/logs", "/users/{userId}/connections/{connectionId}/accounts/{accountId}/logs", "/connections/{connectionId}/accounts/{accountId}/logs"},
-			Needs: ofUser, Endpoint: httpapi.Handle(s.accountLogs), Summary: "List the synchronisations of an account", Doc: "Returns the same list as for the account's connection.",
+			Needs: ofUser, Endpoint: httpapi.Handle(s.accountLogs), Summary: "List the synchronisations of an account", Doc: "Returns the same list as for the account's connection. " + onlyAll,
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/accounts/{accountId}/categories", Aliases: []string{"/accounts/{accountId}/categories", "/users/{userId}/connections/{connectionId}/accounts/{accountId}/categories", "/connections/{connectionId}/accounts/{accountId}/categories"},
-			Needs: ofUser, Endpoint: httpapi.Handle(s.accountCategories), Summary: "List the categories for an account", Doc: "Returns the categories of the account's user. Accounts have no categories of their own.",
+			Needs: ofUser, Endpoint: httpapi.Handle(s.accountCategories), Summary: "List the categories for an account", Doc: "Returns the categories of the account's user. Accounts have no categories of their own. " + onlyAll,
 		},
 		{
 			Method: http.MethodGet, Pattern: "/account_types/{typeId}", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.oneAccountType), Summary: "Read an account type",
@@ -548,13 +549,15 @@ func (s *Service) oneAccountTypeFor(ctx context.Context, c *httpapi.Caller, in o
 // accountPlace identifies an account. The connection is zero when the path names no connection.
 type accountPlace struct {
 	oneUserInput
+	httpapi.All
 	Connection passerelle.ConnectionID `path:"connectionId,optional"`
 	Account    passerelle.AccountID    `path:"accountId"`
 }
 
-// connectionOf returns the connection of an account. It fails when the account does not exist.
+// connectionOf returns the connection of an account. It fails when the caller does not reach the
+// account.
 func (s *Service) connectionOf(ctx context.Context, c *httpapi.Caller, in accountPlace) (oneConnectionInput, error) {
-	found, err := s.accounts(ctx, c, in.oneUserInput, bankstore.AccountFilter{Connection: in.Connection, IDs: []passerelle.AccountID{in.Account}, All: true})
+	found, err := s.accounts(ctx, c, in.oneUserInput, bankstore.AccountFilter{Connection: in.Connection, IDs: []passerelle.AccountID{in.Account}, All: in.WithDisabled})
 	if err != nil {
 		return oneConnectionInput{}, err
 	}

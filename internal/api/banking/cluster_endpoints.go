@@ -19,16 +19,17 @@ func (s *Service) clusterRoutes() []httpapi.Route {
 		return httpapi.Route{Method: method, Pattern: pattern, Aliases: aliases, Needs: ofUser, Creates: map[string]string{http.MethodPost: "transaction_cluster"}[method], Endpoint: e, Summary: summary, Doc: doc, Errors: codes}
 	}
 	return []httpapi.Route{
-		route(http.MethodGet, "", "List series of transactions", "Lists the series of recurring transactions of all accounts, or of the account in the path, including disabled series: those that the service found after the last synchronisation, and those created through the API.", httpapi.Handle(s.listClusters)),
+		route(http.MethodGet, "", "List series of transactions", "Lists the series of recurring transactions of all accounts, or of the account in the path: those that the service found after the last synchronisation, and those created through the API. With all, also lists disabled ones.", httpapi.Handle(s.listClusters)),
 		route(http.MethodPost, "", "Create a series of transactions", "Creates a cluster without transactions for the account named in the path or in id_account.", httpapi.Handle(s.createCluster), "conflict"),
-		route(http.MethodGet, "/{clusterId}", "Read a series of transactions", "", httpapi.Handle(s.oneCluster)),
-		route(httpapi.Update, "/{clusterId}", "Change a series of transactions", "Omitted members keep their values. Synchronisations overwrite amount, increment and date of clusters that the service found.", httpapi.Handle(s.changeCluster)),
-		route(http.MethodDelete, "/{clusterId}", "Delete a series of transactions", "Deletes the cluster. Its transactions stay. Synchronisations do not find the same cluster again.", httpapi.Handle(s.deleteCluster)),
+		route(http.MethodGet, "/{clusterId}", "Read a series of transactions", "Add all to read a disabled series.", httpapi.Handle(s.oneCluster)),
+		route(httpapi.Update, "/{clusterId}", "Change a series of transactions", "Omitted members keep their values. Add all to change a disabled series. Synchronisations overwrite amount, increment and date of clusters that the service found.", httpapi.Handle(s.changeCluster)),
+		route(http.MethodDelete, "/{clusterId}", "Delete a series of transactions", "Deletes the cluster. Add all to delete a disabled series. Its transactions stay. Synchronisations do not find the same cluster again.", httpapi.Handle(s.deleteCluster)),
 	}
 }
 
 type listClustersInput struct {
 	anyPlace
+	httpapi.All
 	httpapi.Paging
 }
 
@@ -38,22 +39,23 @@ type listClustersOutput struct {
 }
 
 // clusters returns a filter for the clusters of a user, or only of a connection or an account.
-func (at settled) clusters(c *httpapi.Caller) bankstore.ClusterFilter {
-	return bankstore.ClusterFilter{Domain: c.Domain.ID, User: at.user, Connection: at.connection, Account: at.account}
+func (at settled) clusters(c *httpapi.Caller, all bool) bankstore.ClusterFilter {
+	return bankstore.ClusterFilter{Domain: c.Domain.ID, User: at.user, Connection: at.connection, Account: at.account, All: all}
 }
 
 func (s *Service) listClusters(ctx context.Context, c *httpapi.Caller, in listClustersInput) (listClustersOutput, error) {
-	at, err := s.settle(ctx, c, in.place())
+	at, err := s.open(ctx, c, in.place(), in.WithDisabled)
 	if err != nil {
 		return listClustersOutput{}, err
 	}
+	filter := at.clusters(c, in.WithDisabled)
 	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging,
 		func(ctx context.Context, r *store.Reader, w httpapi.PageWindow) ([]bankstore.StoredCluster, error) {
-			return bankstore.From(r).Clusters(ctx, at.clusters(c), w.OfRows())
+			return bankstore.From(r).Clusters(ctx, filter, w.OfRows())
 		},
 		func(one bankstore.StoredCluster) httpapi.Position { return httpapi.Position{int64(one.ID)} },
 		func(ctx context.Context, r *store.Reader) (int64, error) {
-			return bankstore.From(r).CountClusters(ctx, at.clusters(c))
+			return bankstore.From(r).CountClusters(ctx, filter)
 		})
 	out := listClustersOutput{Clusters: make([]wire.TransactionsCluster, len(rows)), Listing: listing}
 	for i, one := range rows {
@@ -135,10 +137,7 @@ func (s *Service) createCluster(ctx context.Context, c *httpapi.Caller, in creat
 	if err != nil {
 		return wire.TransactionsCluster{}, err
 	}
-	place, err := s.settle(ctx, c, at)
-	if err == nil && (place.named.Disabled != nil || place.named.Deleted != nil) {
-		err = passerelle.Missing()
-	}
+	place, err := s.open(ctx, c, at, false)
 	if err == nil {
 		err = s.inCategory(ctx, c, at.user, in.IDCategory, &draft)
 	}
@@ -151,15 +150,16 @@ func (s *Service) createCluster(ctx context.Context, c *httpapi.Caller, in creat
 
 type whichCluster struct {
 	anyPlace
+	httpapi.All
 	Cluster passerelle.ClusterID `path:"clusterId"`
 }
 
 func (s *Service) cluster(ctx context.Context, c *httpapi.Caller, in whichCluster) (passerelle.Cluster, error) {
-	at, err := s.settle(ctx, c, in.place())
+	at, err := s.open(ctx, c, in.place(), in.WithDisabled)
 	if err != nil {
 		return passerelle.Cluster{}, err
 	}
-	f := at.clusters(c)
+	f := at.clusters(c, in.WithDisabled)
 	f.ID = in.Cluster
 	found, err := bankstore.From(s.DB).Clusters(ctx, f, store.Window{Limit: 1})
 	if err != nil {

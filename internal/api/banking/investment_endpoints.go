@@ -49,7 +49,7 @@ type listAssetsInput struct {
 // assetRows checks the place in the path: a user, perhaps with a connection, an account or both. It
 // returns this place, and one page of this place's assets of one kind.
 func assetRows[D any](ctx context.Context, s *Service, c *httpapi.Caller, in listAssetsInput, kind bankstore.AssetKind) (settled, []passerelle.Asset[D], httpapi.Listing, error) {
-	at, err := s.settle(ctx, c, in.place())
+	at, err := s.open(ctx, c, in.place(), in.WithDisabled)
 	if err != nil {
 		return at, nil, httpapi.Listing{}, err
 	}
@@ -106,7 +106,7 @@ type oneAssetInput struct {
 func oneAsset[D, W any](s *Service, kind bankstore.AssetKind, show func(passerelle.Asset[D], *time.Location) W) func(context.Context, *httpapi.Caller, whichAsset) (W, error) {
 	return func(ctx context.Context, c *httpapi.Caller, in whichAsset) (W, error) {
 		var shown W
-		at, err := s.settle(ctx, c, in.place())
+		at, err := s.open(ctx, c, in.place(), in.WithDisabled)
 		if err != nil {
 			return shown, err
 		}
@@ -267,7 +267,7 @@ func (s *Service) investment(ctx context.Context, c *httpapi.Caller, in whichAss
 		found passerelle.Asset[passerelle.InvestmentDetails]
 		err   error
 	)
-	if at, err = s.settle(ctx, c, in.place()); err != nil {
+	if at, err = s.open(ctx, c, in.place(), in.WithDisabled); err != nil {
 		return at, found, err
 	}
 	found, err = readAsset[passerelle.InvestmentDetails](ctx, s, at.assets(c, bankstore.Investments, in.WithDisabled), in.ID)

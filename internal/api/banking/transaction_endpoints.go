@@ -180,6 +180,15 @@ func (s *Service) settle(ctx context.Context, c *httpapi.Caller, at transactionP
 	return out, nil
 }
 
+// open settles a place. It fails for a disabled or deleted account, unless all is true.
+func (s *Service) open(ctx context.Context, c *httpapi.Caller, at transactionPlace, all bool) (settled, error) {
+	out, err := s.settle(ctx, c, at)
+	if err == nil && !all && out.named != nil && (out.named.Disabled != nil || out.named.Deleted != nil) {
+		err = passerelle.Missing()
+	}
+	return out, err
+}
+
 // settleConnection checks that the connection belongs to the user, if the place names a connection.
 func (s *Service) settleConnection(ctx context.Context, c *httpapi.Caller, at transactionPlace) error {
 	if at.connection == 0 {
