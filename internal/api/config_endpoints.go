@@ -19,7 +19,7 @@ func (s *Service) configRoutes() []httpapi.Route {
 			Doc:     "Returns the value of every key as a string, whether set or default. Booleans are 0 and 1. Some keys of this API family are stored but have no effect. The command passerelle config list names them.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/config", Needs: config, Endpoint: httpapi.Handle(s.changeConfig),
+			Method: httpapi.Update, Pattern: "/config", Needs: config, Endpoint: httpapi.Handle(s.changeConfig),
 			Summary: "Change the configuration", Errors: []string{"conflict"},
 			Doc: "Sets all given values, or none if one is invalid. Omitted keys keep their values, and null restores the default. Returns the configuration, or the part of it that search selects.",
 		},

@@ -186,6 +186,7 @@ DELETE /webhooks/auth/{authId}           403 403 403 403 403 | 403 403 403 403 |
 POST   /webhooks/auth/{authId}/rotate    403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
 GET    /config                          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
 POST   /config                          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
+PUT    /config                          403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
 GET    /config/logs                     403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
 GET    /webhooks_events                  200 200 200 200 200 | 200 200 200 200 | 200 200 200 200 | 200 200 200 200 200
 GET    /webhooks                         403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 200 403 403 403 200
@@ -306,6 +307,7 @@ var rightBody = map[string]string{
 	"POST /connector_programs":                                 `{"address":"{outside}","secret":"` + servicetest.ConnectorSecret + `"}`,
 	"POST /webhooks":                                           `{"event":"USER_SYNCED","url":"https://client.example/"}`,
 	"POST /config":                                             `{"payment.max_amount":"0"}`,
+	"PUT /config":                                              `{"payment.max_amount":"0"}`,
 	"POST /webhooks/{webhookId}/add_to_data":                   `{"key":"crm"}`,
 	"POST /test/sync":                                          `{}`,
 	"POST /test/webhooks":                                      `{}`,

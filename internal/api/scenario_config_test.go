@@ -38,6 +38,7 @@ func TestConfigScenarios(t *testing.T) {
 		{name: "a key of a family", status: 200, rows: aSetting, ask: post("/config?search=cat.", `{"cat.some_thing.enabled":"x"}`)},
 		{name: "reset one in a form", status: 200, rows: map[string]int64{"setting": -1, "setting_change": 1}, ask: form("/config?search=cat.", `cat.some_thing.enabled=null`)},
 		{name: "nothing", status: 200, ask: post("/config?search=payment.max", `{}`)},
+		{name: "by PUT", status: 200, ask: ask{method: "PUT", path: "/config?search=autosync.freq", token: "config", body: `{"autosync.frequency":"2"}`}},
 		{name: "all or nothing", status: 400, ask: post("/config", `{"payment.max_amount":"5","api.timezone":"Mars"}`)},
 		{name: "an unknown key", status: 400, ask: post("/config", `{"payment.max_amount":"5","payment.max_amont":"6"}`)},
 		{name: "resetting an unknown key", status: 400, ask: post("/config", `{"payment.max_amont":null}`)},

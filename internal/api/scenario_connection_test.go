@@ -106,6 +106,7 @@ func TestConnectionScenarios(t *testing.T) {
 		{name: "synchronise another domain's", status: 404, ask: by("PUT", "/connections/{other:connection}", "")},
 
 		{name: "sources", status: 200, ask: by("GET", "/connections/{asking}/sources", "")},
+		{name: "sources, strictly", status: 200, ask: ask{method: "GET", path: "/connections/{asking}/sources?all", token: "user", header: map[string]string{"Prefer": "handling=strict"}}},
 		{name: "no source", status: 404, ask: by("GET", "/connections/{asking}/sources/"+noID, "")},
 		{name: "a source", status: 200, ask: by("GET", "/connections/{channel}", "")},
 		{name: "enable a source", status: 200, ask: by("PUT", "/users/me/connections/{channel}", `{"disabled":false}`)},

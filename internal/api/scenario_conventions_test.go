@@ -127,7 +127,7 @@ func TestMethods(t *testing.T) {
 		id := strconv.FormatInt(s.created(t, ""), 10)
 		allowed := map[string]string{
 			"/auth/token": "DELETE, POST", "/payments": "GET, HEAD, POST", "/payments/" + id: "GET, HEAD, POST, PUT", "/payments/" + id + "/scopedtoken": "POST",
-			"/webhooks": "DELETE, GET, HEAD, POST", "/config": "GET, HEAD, POST", "/config/logs": "GET, HEAD", "/webhooks/1/data/1/resend": "POST", "/webhooks/auth": "DELETE, GET, HEAD, POST", "/webhooks/auth/1": "DELETE, GET, HEAD, POST, PUT", "/webhooks/auth/1/rotate": "POST", "/webhooks/1": "DELETE, GET, HEAD, POST, PUT",
+			"/webhooks": "DELETE, GET, HEAD, POST", "/config": "GET, HEAD, POST, PUT", "/config/logs": "GET, HEAD", "/webhooks/1/data/1/resend": "POST", "/webhooks/auth": "DELETE, GET, HEAD, POST", "/webhooks/auth/1": "DELETE, GET, HEAD, POST, PUT", "/webhooks/auth/1/rotate": "POST", "/webhooks/1": "DELETE, GET, HEAD, POST, PUT",
 			"/sandbox/clock": "GET, HEAD, POST", "/sandbox/run": "POST", "/sandbox/receiver": "DELETE, GET, HEAD", "/sandbox/mails": "GET, HEAD", "/openapi.json": "GET, HEAD",
 		}
 		for path, allow := range allowed {

@@ -569,7 +569,7 @@ func (s *Service) accountSources(ctx context.Context, c *httpapi.Caller, in acco
 	if err != nil {
 		return connectionSourcesOutput{}, err
 	}
-	return s.listConnectionSources(ctx, c, of)
+	return s.listConnectionSources(ctx, c, connectionSourcesInput{oneConnectionInput: of})
 }
 
 type accountLogsInput struct {

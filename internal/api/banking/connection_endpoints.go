@@ -59,7 +59,7 @@ func (s *Service) connectionRoutes() []httpapi.Route {
 		},
 		{
 			Method: http.MethodGet, Pattern: one + "/sources", Aliases: []string{"/connections/{connectionId}/sources"}, Needs: ofUser, Endpoint: httpapi.Handle(s.listConnectionSources),
-			Summary: "List the sources of a connection", Doc: "Lists the access channels that the connection uses.",
+			Summary: "List the sources of a connection", Doc: "Lists the access channels that the connection uses. No source is ever disabled, so all changes nothing.",
 		},
 		{
 			Method: http.MethodGet, Pattern: one + "/logs", Aliases: []string{"/connections/{connectionId}/logs"}, Needs: ofUser, Endpoint: httpapi.Handle(s.connectionLogs),
@@ -327,8 +327,13 @@ type connectionSourcesOutput struct {
 	Total   int                     `json:"total"`
 }
 
-func (s *Service) listConnectionSources(ctx context.Context, c *httpapi.Caller, in oneConnectionInput) (connectionSourcesOutput, error) {
-	one, err := s.connection(ctx, c, in)
+type connectionSourcesInput struct {
+	oneConnectionInput
+	httpapi.All
+}
+
+func (s *Service) listConnectionSources(ctx context.Context, c *httpapi.Caller, in connectionSourcesInput) (connectionSourcesOutput, error) {
+	one, err := s.connection(ctx, c, in.oneConnectionInput)
 	if err != nil {
 		return connectionSourcesOutput{}, err
 	}

@@ -25,12 +25,12 @@ func (s *Service) connectionSourceRoutes() []httpapi.Route {
 }
 
 type oneConnectionSourceInput struct {
-	oneConnectionInput
+	connectionSourcesInput
 	Source int64 `path:"sourceId"`
 }
 
 func (s *Service) oneConnectionSource(ctx context.Context, c *httpapi.Caller, in oneConnectionSourceInput) (wire.ConnectionSource, error) {
-	all, err := s.listConnectionSources(ctx, c, in.oneConnectionInput)
+	all, err := s.listConnectionSources(ctx, c, in.connectionSourcesInput)
 	if err != nil {
 		return wire.ConnectionSource{}, err
 	}
