@@ -158,6 +158,9 @@ func lineFilters(all []*payment.Payment) []filter {
 	}
 	return append(list,
 		filter{query("beneficiary_identification", "fr76 3000 6000 0112 3456 7890 189"), anyLine(spaced)},
+		filter{query("beneficiary_identification", "20-00-00 55779911"), anyLine(func(in payment.Instruction) bool {
+			return in.Beneficiary.Identification == "20000055779911"
+		})},
 		filter{query("beneficiary_identification", "nobody"), func(*payment.Payment) bool { return false }},
 		filter{"beneficiary_end=0189", anyLine(spaced)},
 		filter{"beneficiary_end=0000", func(*payment.Payment) bool { return false }},

@@ -206,8 +206,11 @@ func (f PaymentFilter) source() selection {
 	return s
 }
 
-// number returns an account number in stored form: in capital letters, without spaces.
-func number(s string) string { return strings.ToUpper(strings.ReplaceAll(s, " ", "")) }
+// separators removes the spaces and hyphens that account numbers in requests may have.
+var separators = strings.NewReplacer(" ", "", "-", "")
+
+// number returns an account number in stored form: in capital letters, without separators.
+func number(s string) string { return strings.ToUpper(separators.Replace(s)) }
 
 func (f PaymentFilter) connectors(s selection) selection {
 	switch {
