@@ -241,7 +241,11 @@ func (s *Service) exchange(ctx context.Context, c *httpapi.Caller, in exchangeIn
 		return accessTokenOutput{}, err
 	}
 	if in.RedirectURI != "" {
-		if err := s.Initiation.CheckRedirect(ctx, c.Domain, client.ID, "redirect_uri", in.RedirectURI); err != nil {
+		_, err := passerelle.ParseRedirectURI("redirect_uri", in.RedirectURI)
+		if err == nil {
+			err = s.Initiation.CheckRedirect(ctx, c.Domain, client.ID, "redirect_uri", in.RedirectURI)
+		}
+		if err != nil {
 			return accessTokenOutput{}, err
 		}
 	}

@@ -775,3 +775,30 @@ func TestApplicationScenarios(t *testing.T) {
 		{name: "delete another domain's", status: 404, ask: by("config", "DELETE", "/clients/{other:client}", "")},
 	})
 }
+
+// TestRedirectURIOfAnExchange checks that an application without registered redirect URIs may send
+// any in a sandbox, but only one that could be registered.
+func TestRedirectURIOfAnExchange(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		var app struct {
+			ID     json.Number
+			Secret string
+		}
+		s.do(t, ask{method: "POST", path: "/clients", token: "config", body: `{"name":"shop"}`}).decode(t, &app)
+		credentials := fmt.Sprintf(`"client_id":%s,"client_secret":%q`, app.ID, app.Secret)
+		var user struct {
+			Token string `json:"auth_token"`
+		}
+		s.do(t, ask{method: "POST", path: "/auth/init", body: `{` + credentials + `}`}).decode(t, &user)
+		for uri, status := range map[string]int{
+			"https://any.example/back": 200, "back": 400, "javascript:alert(1)": 400, "https://any.example/back?code=1": 400, "https://any.example/#back": 400,
+		} {
+			answer := s.do(t, ask{method: "POST", path: "/auth/token/access", body: fmt.Sprintf(`{%s,"code":%q,"redirect_uri":%q}`, credentials, user.Token, uri)})
+			code, message := "", ""
+			if status == 400 {
+				code, message = "invalidValue", "redirect_uri: "
+			}
+			answer.says(t, status, code, message)
+		}
+	})
+}
