@@ -161,10 +161,10 @@ func (p *Payment) Apply(r Report, now time.Time) ([]Step, error) {
 }
 
 // follows returns the reason why a report cannot be applied. After the payer's approval, a report
-// with status Awaiting is stale unless it grants a cancellation.
+// with status Awaiting is stale unless it grants a cancellation, or answers a requested one.
 func (p *Payment) follows(r Report) error {
-	behind := r.Status == Awaiting && p.State == Pending && r.Cancellation != CancellationGranted
-	if p.State.Final() || behind {
+	answers := r.Cancellation == CancellationGranted || r.Cancellation != "" && p.CancelCode != ""
+	if behind := r.Status == Awaiting && p.State == Pending && !answers; behind || p.State.Final() {
 		return ErrStale
 	}
 	if fault := r.fault(p); fault != "" {
@@ -214,11 +214,10 @@ func (p *Payment) reach(r Report, now time.Time) ([]Step, error) {
 		}
 		steps = append(steps, step)
 	}
-	if r.Status == Awaiting {
+	if r.Status == Awaiting && p.State == Validating {
 		p.askUnlessCancelling(r)
-		return steps, nil
 	}
-	if p.State == Validating {
+	if r.Status != Awaiting && p.State == Validating {
 		step, err := p.step(Cause{Trigger: Approved, Actor: ByPayer, Bank: r.Raw, Requests: r.Requests}, now, func() { p.askUnlessCancelling(Report{}) })
 		if err != nil {
 			return nil, err

@@ -81,7 +81,8 @@ type model struct {
 
 func (m *model) report(r payment.Report) (path []payment.State, stale bool) {
 	granted := r.Cancellation == "granted" && r.Status != "settled"
-	if ended(m.state) || (m.state == "pending" && r.Status == "awaiting" && !granted) {
+	answers := granted || r.Cancellation != "" && m.asked != ""
+	if ended(m.state) || (m.state == "pending" && r.Status == "awaiting" && !answers) {
 		return nil, true
 	}
 	m.apply(r, granted)
