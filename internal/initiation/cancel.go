@@ -61,11 +61,11 @@ func (i *Initiation) Cancel(ctx context.Context, d passerelle.Domain, id passere
 	} else if err := checkWayBack(s, c, registered); err != nil {
 		return nil, err
 	}
-	if err := s.payment.MayCancel(c.By, s.cancellable()); err != nil {
+	if err := s.payment.MayCancel(c.By, i.bankCancels(s)); err != nil {
 		return nil, err
 	}
 	record := i.onRecord(d, c.Evidence, acts)
-	if s.payment.State == payment.Created {
+	if s.payment.State == payment.Created || s.attempt.Number == 0 {
 		return i.withdraw(ctx, s, c, record)
 	}
 	leave, err := i.takeCallSlot(s.attempt.Connector)
@@ -77,6 +77,16 @@ func (i *Initiation) Cancel(ctx context.Context, d passerelle.Domain, id passere
 		return i.abandon(ctx, s, c, record)
 	}
 	return i.cancelAtBank(ctx, s, c, record)
+}
+
+// bankCancels reports whether the bank of a payment cancels orders. If no bank has the order,
+// because the state was simulated, the payment's connector decides.
+func (i *Initiation) bankCancels(s bankSession) bool {
+	if s.attempt.Number > 0 {
+		return s.cancellable()
+	}
+	bank, _ := i.Connectors.Initiator(s.payment.Connector)
+	return bankSession{bank: bank}.cancellable()
 }
 
 // cancellable reports whether the bank of a payment cancels orders.
