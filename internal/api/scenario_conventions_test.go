@@ -300,6 +300,25 @@ func TestFlagsAndIgnoredNames(t *testing.T) {
 	})
 }
 
+// An empty value in a form is no flag: programs write missing values in this way. It must neither
+// cancel a payment nor change anything else.
+func TestEmptyFlagsInForms(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)
+		values := []string{"cancel", "", "client_redirect_uri", "https://shop.example/back"}
+		before := s.record()
+		for contentType, body := range map[string]string{
+			"application/x-www-form-urlencoded": "cancel=&client_redirect_uri=https%3A%2F%2Fshop.example%2Fback", "multipart/form-data; boundary=b": multipart(values...),
+		} {
+			s.do(t, ask{method: "POST", path: path, token: "cancel", contentType: contentType, body: body}).says(t, 400, "invalidValue", "cancel: must be true, false, 1 or 0")
+		}
+		if _, got := before.since(s.record()); len(got) > 0 {
+			t.Errorf("events: %v", got)
+		}
+		s.do(t, ask{method: "POST", path: path + "?cancel&client_redirect_uri=https://shop.example/back", token: "cancel"}).says(t, 200, "", "")
+	})
+}
+
 // The access log contains the pattern of a path instead of ids.
 func TestAccessLogHasPatterns(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {

@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// flagWords lists the words for a boolean in a query or a form, in lower case. The empty word means
-// a flag without a value: "?all" is true.
+// flagWords lists the words for a boolean in a query or a form, in lower case. In a query, the empty
+// word means a flag without a value: "?all" is true. In a form, it is refused, because programs
+// write missing values in this way: "confirm=" must not confirm a payment.
 var flagWords = map[string]bool{"": true, "true": true, "1": true, "false": false, "0": false}
 
-// setFlag reads a boolean. JSON has true and false. A query or a form has the flag words.
+// setFlag reads a boolean. JSON has true and false. A query or a form has flag words.
 func setFlag(b *binding, v reflect.Value, n *node) error {
 	if n.shape == boolean {
 		v.SetBool(n.text == "true")
@@ -19,7 +20,10 @@ func setFlag(b *binding, v reflect.Value, n *node) error {
 		return b.path.wrong("a boolean", n)
 	}
 	value, ok := flagWords[strings.ToLower(n.text)]
-	if !ok {
+	switch {
+	case n.inForm && (!ok || n.text == ""):
+		return b.path.invalid("must be true, false, 1 or 0")
+	case !ok:
 		return b.path.invalid("must be true, false, 1 or 0; a flag without a value is true")
 	}
 	v.SetBool(value)
