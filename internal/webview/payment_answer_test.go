@@ -17,6 +17,7 @@ import (
 	"passerelle/connector"
 	"passerelle/connector/sandbox"
 	"passerelle/internal/initiation"
+	"passerelle/internal/settings"
 	"passerelle/internal/store/storetest"
 	"passerelle/payment"
 )
@@ -164,6 +165,36 @@ func TestWrongValuesAreShownAgain(t *testing.T) {
 		}
 		s.play(t, page, []move{{"Code on your card", form("1234", "phone")}})
 		checkBack(t, s.get(t, page), "/back", p.ID, url.Values{"payment_state": {"done"}})
+	})
+}
+
+// A payer whose page polls has not returned yet, even when the poll finds the end of the payment. The
+// client's webhooks therefore keep the event about the end.
+func TestAPollIsNoReturn(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		must(t, settings.Set(t.Context(), s.DB, s.domain.ID, map[string]string{settings.Systematic: "0"}, s.Now()))
+		p, page := s.ordered(t, "", labelled("actn(decoupled)/done"))
+		polled := func(request *http.Request) answer {
+			request.Header.Set("Passerelle-Part", "all")
+			return s.do(t, request)
+		}
+		form := url.Values{"step": {"resume"}, "csrf": {s.token(t, page)}}
+		sent, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.absolute(page), strings.NewReader(form.Encode()))
+		must(t, err)
+		sent.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		sent.Header.Set("Sec-Fetch-Site", "same-origin")
+		for _, request := range []*http.Request{sent, s.request(t, http.MethodGet, page)} {
+			if got := polled(request); got.status != http.StatusSeeOther {
+				t.Errorf("the poll is answered with %d: %s", got.status, got.body)
+			}
+			if p = s.stored(t, p.ID); p.State != payment.Done || p.Returned != nil {
+				t.Errorf("after a poll, the payment is %s, and the payer returned at %v", p.State, p.Returned)
+			}
+		}
+		checkBack(t, s.get(t, page), "/back", p.ID, url.Values{"payment_state": {"done"}})
+		if p = s.stored(t, p.ID); p.Returned == nil {
+			t.Error("the return is not recorded")
+		}
 	})
 }
 

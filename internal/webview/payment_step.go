@@ -64,9 +64,12 @@ func (w *Webview) show(pc *pageContext, s *payerSession) error {
 	return w.goBack(pc, s)
 }
 
-// goBack redirects the payer to the client with the result of the payment.
+// goBack redirects the payer to the client with the result of the payment. A poll does not count as
+// the payer's return, because the browser may never follow.
 func (w *Webview) goBack(pc *pageContext, s *payerSession) error {
-	s.payment = w.Initiation.Returned(pc.context(), pc.domain, s.payment)
+	if !pc.polled() {
+		s.payment = w.Initiation.Returned(pc.context(), pc.domain, s.payment)
+	}
 	web.Redirect(pc.writer, s.leave())
 	return nil
 }

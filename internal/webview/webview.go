@@ -136,10 +136,10 @@ func (w *Webview) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 		w.assets.ServeHTTP(writer, request)
 		return
 	}
-	if request.Method == http.MethodGet && request.Header.Get(web.PartHeader) != "" {
-		writer = withoutCookies{writer}
-	}
 	pc := &pageContext{writer: writer, request: plain(request)}
+	if pc.polled() && pc.reading() {
+		pc.writer = withoutCookies{writer}
+	}
 	if err := w.serve(pc); err != nil { //nolint:contextcheck // pc contains the request, which contains the context
 		w.fail(pc, err) //nolint:contextcheck // as above
 	}
@@ -206,6 +206,10 @@ func (pc *pageContext) step() string { return pc.request.URL.Query().Get("step")
 func (pc *pageContext) reading() bool {
 	return pc.request.Method == http.MethodGet || pc.request.Method == http.MethodHead
 }
+
+// polled reports whether a page's script has sent the request. The browser then still shows the page
+// of the script, and opens another page by a further request.
+func (pc *pageContext) polled() bool { return pc.request.Header.Get(web.PartHeader) != "" }
 
 // simulated reports whether a page must say that no money moves. Pages about connections never say
 // so, because they move no money in any domain.

@@ -25,7 +25,8 @@ const shown = textOf(document);
 // A page that leads somewhere else redirects. The script does not follow, because the address may be
 // on another site.
 const ask = async (address, options) => {
-  const answer = await fetch(address, { ...options, redirect: "manual", cache: "no-store" });
+  const headers = { "Passerelle-Part": "all" };
+  const answer = await fetch(address, { ...options, headers, redirect: "manual", cache: "no-store" });
   if (answer.status >= 500 || answer.status === 429) throw new Error("the service is busy");
   return answer;
 };
@@ -37,7 +38,7 @@ const poll = async () => {
     if (answer.type !== "opaqueredirect") return () => form.requestSubmit();
   }
   const next = waiting.dataset.next || location.pathname + location.search;
-  const answer = await ask(next, { headers: { "Passerelle-Part": "all" } });
+  const answer = await ask(next);
   const page = answer.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
   const again = page?.querySelector("[data-after]");
   if (!again || textOf(page) !== shown) return () => location.assign(next);
