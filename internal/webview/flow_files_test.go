@@ -90,7 +90,7 @@ func TestFilesAreHandedOver(t *testing.T) {
 			t.Errorf("%d transactions are stored", n)
 		}
 		p.choose(done, "preview", "january.csv", january, "november.csv", november).shows(t, "Something is missing between 3 November 2026 and 1 January 2027: -€15.00 in total.", "2, of which 0 new")
-		p.click(done, "Back to the connection").shows(t, "Import statement files", " checked")
+		p.click(done, "Back to the connection").shows(t, "Import statement files", " checked", "Until you stop sharing.").lacks(t, "asks you again")
 	})
 }
 

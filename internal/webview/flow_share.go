@@ -10,6 +10,7 @@ import (
 	"passerelle"
 	"passerelle/internal/aggregation"
 	"passerelle/internal/bankstore"
+	"passerelle/internal/imports"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
 	"passerelle/internal/webview/chooser"
@@ -127,7 +128,7 @@ func (b *sharingBody) agree(pc *pageContext, s *flowConnection, all shareable) {
 		b.What = pc.words.Say("agree.documents", s.client.Name) // contracts have no balances and no transactions
 	}
 	b.Until = pc.words.Say("agree.open")
-	if s.c.ConsentUntil != nil {
+	if s.c.ConsentUntil != nil && !imports.Takes(s.c) { // nobody asks about statement files again
 		b.Until = pc.words.Say("agree.until", dateText(pc.words, passerelle.DateOf(*s.c.ConsentUntil, pc.zone)), s.bank.Name)
 	}
 	from := strconv.Itoa(b.First)
