@@ -147,11 +147,7 @@ func (tx *Tx) beneficiaryNumbers(p *payment.Payment) ([]string, []byte, error) {
 	if on, err := tx.db.sealsNumbers(tx.ctx); err != nil || !on {
 		return columns, nil, err
 	}
-	plain, err := json.Marshal(columns)
-	if err != nil {
-		return nil, nil, fmt.Errorf("encode the beneficiaries' account numbers: %w", err)
-	}
-	if sealed, err = tx.Seal(beneficiaryPlace(p.Domain, p.ID), plain); err != nil {
+	if sealed, err = tx.sealJSON(beneficiaryPlace(p.Domain, p.ID), columns); err != nil {
 		return nil, nil, fmt.Errorf("seal the beneficiaries' account numbers: %w", err)
 	}
 	for i, number := range columns {

@@ -232,11 +232,7 @@ func (a Attempt) agreed() *bool {
 }
 
 func (tx *Tx) openOrder(a *Attempt, lease time.Duration) error {
-	plain, err := json.Marshal(a.Fields)
-	if err != nil {
-		return fmt.Errorf("encode the fields of an attempt: %w", err)
-	}
-	sealed, err := tx.Seal(attemptPlace(a.Domain, a.ID, "fields"), plain)
+	sealed, err := tx.sealJSON(attemptPlace(a.Domain, a.ID, "fields"), a.Fields)
 	if err != nil {
 		return fmt.Errorf("seal the fields of an attempt: %w", err)
 	}

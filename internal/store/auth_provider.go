@@ -130,11 +130,7 @@ func (a *AuthProvider) seal(tx *Tx) ([]byte, []byte, error) {
 	if err != nil || a.Endpoint == nil {
 		return secret, nil, err
 	}
-	plain, err := json.Marshal(a.Endpoint)
-	if err != nil {
-		return nil, nil, err
-	}
-	config, err := tx.Seal(a.configPlace(), plain)
+	config, err := tx.sealJSON(a.configPlace(), a.Endpoint)
 	return secret, config, err
 }
 

@@ -19,11 +19,7 @@ func (tx *Tx) Witness(e payment.Evidence) error {
 	if err != nil {
 		return err
 	}
-	plain, err := json.Marshal(e.Shown)
-	if err != nil {
-		return fmt.Errorf("encode the evidence: %w", err)
-	}
-	sealed, err := tx.Seal(evidencePlace(e.Domain, id), plain)
+	sealed, err := tx.sealJSON(evidencePlace(e.Domain, id), e.Shown)
 	if err != nil {
 		return fmt.Errorf("encrypt the evidence: %w", err)
 	}

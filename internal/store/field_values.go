@@ -14,11 +14,7 @@ import (
 // SetFieldValues stores the values of payment fields that arrived before the payer validated the
 // payment. It replaces earlier values.
 func (tx *Tx) SetFieldValues(domain passerelle.DomainID, id passerelle.PaymentID, fields map[string]string) error {
-	plain, err := json.Marshal(fields)
-	if err != nil {
-		return fmt.Errorf("encode payment fields: %w", err)
-	}
-	sealed, err := tx.Seal(fieldValuesPlace(domain, id), plain)
+	sealed, err := tx.sealJSON(fieldValuesPlace(domain, id), fields)
 	if err != nil {
 		return fmt.Errorf("seal payment fields: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/hmac"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -45,6 +46,15 @@ func (tx *Tx) Seal(p keys.Place, plain []byte) ([]byte, error) {
 		return nil, err
 	}
 	return tx.keys.Seal(p, plain)
+}
+
+// sealJSON encrypts a value as JSON. It fails like Seal.
+func (tx *Tx) sealJSON(p keys.Place, value any) ([]byte, error) {
+	plain, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return tx.Seal(p, plain)
 }
 
 // Unseal decrypts a value that Seal encrypted. It fails when the value was altered or its key is

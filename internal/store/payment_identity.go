@@ -84,11 +84,7 @@ func (tx *Tx) sealIdentity(domain passerelle.DomainID, id int64, s *passerelle.S
 	if s != nil {
 		secret = &sealedIdentity{*s, s.BirthDate.String()}
 	}
-	raw, err := json.Marshal(secret)
-	if err != nil {
-		return nil, fmt.Errorf("encode the sensitive part of an identity: %w", err)
-	}
-	sealed, err := tx.Seal(identityPlace(domain, id), raw)
+	sealed, err := tx.sealJSON(identityPlace(domain, id), secret)
 	if err != nil {
 		return nil, fmt.Errorf("seal the sensitive part of an identity: %w", err)
 	}
