@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -30,12 +31,12 @@ type maintenanceView struct {
 
 // Run closes the API. When it is already closed, nothing changes.
 func (maintenanceOn) Run(c *console, m *maintenanceCommand) error {
-	return m.change(c, true, "begin maintenance", func(tx *store.Tx) { tx.CloseForMaintenance(time.Now()) })
+	return m.change(c, "begin maintenance", func(tx *store.Tx) { tx.CloseForMaintenance(time.Now()) })
 }
 
 // Run opens the API again. When it is already open, nothing changes.
 func (maintenanceOff) Run(c *console, m *maintenanceCommand) error {
-	return m.change(c, false, "end maintenance", (*store.Tx).EndMaintenance)
+	return m.change(c, "end maintenance", (*store.Tx).EndMaintenance)
 }
 
 // Run prints the state.
@@ -43,20 +44,15 @@ func (maintenanceStatus) Run(c *console, m *maintenanceCommand) error {
 	return m.do(c, nil, func(db *store.DB) (any, error) { return maintenanceState(c, db) })
 }
 
-// change closes or opens the API, and records this in the audit log of the deployment.
-func (m *maintenanceCommand) change(c *console, closed bool, name string, change func(*store.Tx)) error {
+// change closes or opens the API, and records this in the audit log of the deployment. It does
+// nothing when the API is already closed or open.
+func (m *maintenanceCommand) change(c *console, name string, change func(*store.Tx)) error {
 	return m.do(c, nil, func(db *store.DB) (any, error) {
-		since, err := db.Maintenance(c.ctx)
-		if err != nil {
-			return nil, fmt.Errorf("read the maintenance: %w", err)
-		}
-		if (since != nil) != closed {
-			err = db.Write(c.ctx, func(tx *store.Tx) error {
-				change(tx)
-				return tx.Audit(act(0, name, ""))
-			})
-		}
-		if err != nil {
+		err := db.Write(c.ctx, func(tx *store.Tx) error {
+			change(tx)
+			return tx.Audit(act(0, name, ""))
+		})
+		if err != nil && !errors.Is(err, store.ErrConflict) {
 			return nil, fmt.Errorf("change the maintenance: %w", err)
 		}
 		return maintenanceState(c, db)

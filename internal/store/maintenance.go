@@ -24,10 +24,10 @@ func (r *Reader) Maintenance(ctx context.Context) (*time.Time, error) {
 	return database.OptionalInstant(&since), nil
 }
 
-// CloseForMaintenance closes the API, if it is open.
+// CloseForMaintenance closes the API. Write fails with ErrConflict when it is already closed.
 func (tx *Tx) CloseForMaintenance(now time.Time) {
-	tx.unit.Exec(`INSERT INTO maintenance (only_row, since) VALUES (1, $1) ON CONFLICT (only_row) DO NOTHING`, database.Micros(now))
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO maintenance (only_row, since) VALUES (1, $1) ON CONFLICT (only_row) DO NOTHING`, database.Micros(now))
 }
 
-// EndMaintenance opens the API again.
-func (tx *Tx) EndMaintenance() { tx.unit.Exec(`DELETE FROM maintenance`) }
+// EndMaintenance opens the API again. Write fails with ErrConflict when it is already open.
+func (tx *Tx) EndMaintenance() { tx.unit.ExecOne(ErrConflict, `DELETE FROM maintenance`) }
