@@ -122,6 +122,37 @@ func TestAWaitingPageStaysUntilItChanges(t *testing.T) {
 			t.Errorf("without a change, the page does %s", got)
 		}
 	}
+	const stub = `(async (page, polls) => {
+		const asked = []
+		const fetch = window.fetch
+		window.fetch = async (_, options) => {
+			asked.push(options.method ?? "GET")
+			return options.method ? { status: 0, type: "opaqueredirect" } : new Response(page)
+		}
+		while (asked.length < polls) {
+			document.dispatchEvent(new Event("visibilitychange"))
+			await new Promise((done) => setTimeout(done, 50))
+		}
+		window.fetch = fetch
+		return asked.join()
+	})`
+	const renewed = `(async () => {
+		const page = document.documentElement.outerHTML.replaceAll('value="resume"', 'value="later"')
+		await ` + stub + `(page, 2)
+		const input = document.querySelector("form[data-after]").elements.step
+		const got = input.value
+		input.setAttribute("value", "resume")
+		return got
+	})()`
+	if got := run(renewed); got != "later" {
+		t.Errorf("the form of the waiting page keeps %q", got)
+	}
+	if got := run(stub + `('<main><p data-after="2">Your bank is processing the payment.</p></main>', 4)`); got != "POST,GET,GET,GET" {
+		t.Errorf("while the service works on the form, the page does %s", got)
+	}
+	if got := run("window.before + ''"); got != "true" {
+		t.Error("the page of the script has changed")
+	}
 	said.Silent(t)
 	_, err = chromedp.Run(browser, chromedp.Evaluate[bool](`setInterval(() => document.dispatchEvent(new Event("visibilitychange")), 50) > 0`))
 	must(t, err)

@@ -264,9 +264,9 @@ const (
 	maxPolls    = 60
 )
 
-// nextPoll returns the address of a step for the next poll.
-func (s *flowConnection) nextPoll(pc *pageContext, step string) string {
-	return s.address(pc, "look", strconv.Itoa(pc.polls()+1), "step", step)
+// nextPoll returns the address of the current page for the next poll.
+func (s *flowConnection) nextPoll(pc *pageContext) string {
+	return s.address(pc, "look", strconv.Itoa(pc.polls()+1), "step", pc.step())
 }
 
 // waitForBank shows that the service is reading the institution.
@@ -278,7 +278,7 @@ func (w *Webview) waitForBank(pc *pageContext, s *flowConnection) error {
 	body.Slow = n >= manyPolls
 	body.Message = ""
 	page := w.flowPage(pc, s.flowSession, "reading", body.Title, body)
-	return pages.Send(pc.writer, watching(page, min(max(time.Duration(n)*time.Second, shortestPoll), slowestPoll), s.nextPoll(pc, pc.step())))
+	return pages.Send(pc.writer, watching(page, min(max(time.Duration(n)*time.Second, shortestPoll), slowestPoll), s.nextPoll(pc)))
 }
 
 // stateText has the key of the text about a state, and the step of the form on the state's page.
@@ -348,7 +348,7 @@ func (w *Webview) stateBody(pc *pageContext, s *flowConnection, step string) (fl
 		return body, w.leadApart(s, &body)
 	}
 	if here.step == "resume" && pc.polls() < maxPolls && pc.notice == "" {
-		body.After, body.NextPoll = int(askAgain.Seconds()), s.nextPoll(pc, step)
+		body.After, body.NextPoll = int(askAgain.Seconds()), s.nextPoll(pc)
 	}
 	body.Action = s.address(pc, "look", strconv.Itoa(pc.polls()), "step", step)
 	return body, nil
@@ -422,7 +422,7 @@ func (w *Webview) resumeConnection(pc *pageContext, s *flowConnection, r aggrega
 			return err
 		}
 	}
-	web.Redirect(pc.writer, s.nextPoll(pc, pc.step()))
+	web.Redirect(pc.writer, s.nextPoll(pc))
 	return nil
 }
 

@@ -155,7 +155,8 @@ func TestReconnect(t *testing.T) {
 			t.Errorf("left with %v", back)
 		}
 		list := p.open(p.link("manage")).shows(t, "Needs your attention: open it to repair it")
-		one := p.open(list.at.String()+"&connection="+left).shows(t, "Confirm in the Banque Exemple app").lacks(t, "nothing to share")
+		one := p.open(list.at.String()+"&connection="+left).shows(t, "Confirm in the Banque Exemple app", "Remove this connection").lacks(t, "nothing to share")
+		p.open(p.Origin+polledNext(one.body)).shows(t, "Confirm in the Banque Exemple app", "Remove this connection")
 		p.settled(p.send(one, "resume")).shows(t, "Updated on", "works again", "Compte courant").lacks(t, "Confirm in the Banque Exemple app")
 	})
 }

@@ -371,7 +371,7 @@ func TestABankWithoutAnAnswerIsWaitedFor(t *testing.T) {
 			}
 		}
 		got := s.get(t, page)
-		if !strings.Contains(got.body, "Waiting for your bank") || !strings.Contains(got.body, `content="2"></noscript>`) || !strings.Contains(got.body, `data-after="2"`) {
+		if !strings.Contains(got.body, "Waiting for your bank") || !strings.Contains(got.body, `content="2"></noscript>`) || !strings.Contains(got.body, `data-after="2"`) || !strings.Contains(got.body, ">Check now</a>") {
 			t.Errorf("the page does not wait: %v %s", got.header, got.body)
 		}
 		if strings.Contains(got.body, "<form") {

@@ -234,7 +234,7 @@ func (w *Webview) approve(pc *pageContext, s *payerSession) error {
 	if waited < payerTimeout && pc.notice == "" {
 		page = watching(page, readAgain, "")
 		body.After, body.Left = int(askAgain.Seconds()), int((payerTimeout - waited).Seconds())
-		body.NextPoll = body.Action
+		body.NextPoll = body.Action + "&step=" + stepOnward
 	}
 	page.Body = body
 	return pages.Send(pc.writer, page)

@@ -172,6 +172,17 @@ func (p *walker) settled(s shown) shown {
 
 var watchedAddress = regexp.MustCompile(`<noscript><meta http-equiv="refresh" content="\d+; url=([^"]+)"></noscript>`)
 
+var polledAddress = regexp.MustCompile(`data-next="([^"]+)"`)
+
+// polledNext returns the address that the script of a waiting page polls.
+func polledNext(body string) string {
+	found := polledAddress.FindStringSubmatch(body)
+	if found == nil {
+		return "the page does not wait"
+	}
+	return html.UnescapeString(found[1])
+}
+
 // watched returns the address that a waiting page opens without scripts.
 func watched(body string) string {
 	found := watchedAddress.FindStringSubmatch(body)

@@ -2,13 +2,14 @@
 // example from a bank's app. Until something changes, the page stays as it is. A new page would take
 // the focus away, and screen readers would read all of it again. The script first sends a form with
 // data-after, without its button, so the service can distinguish the script from a person. The
-// script then reads the address in data-next. Without the script, the person presses the button, or
-// the page reloads.
+// script then reads the address in data-next. Without the script, the person presses the button or
+// follows the link, or the page reloads.
 const waiting = document.querySelector("[data-after]");
 const form = waiting.closest("form");
-const busy = 30; // seconds until the next poll, when the service did not respond
-let polling = false;
-let leaving = false;
+const busy = 30; // seconds until the next poll, when the service is busy
+const longest = 60_000; // milliseconds for a response
+const most = 4; // polls during which the service may work on the form
+const state = { ...waiting.dataset, sends: Boolean(form), working: 0, polling: false, missed: false, leaving: false };
 let timer;
 
 // A new page would lose the boxes that the person has ticked on this page.
@@ -22,28 +23,43 @@ const textOf = (page) => {
 };
 const shown = textOf(document);
 
+class Busy extends Error {}
+
 // A page that leads somewhere else redirects. The script does not follow, because the address may be
 // on another site.
 const ask = async (address, options) => {
   const headers = { "Passerelle-Part": "all" };
-  const answer = await fetch(address, { ...options, headers, redirect: "manual", cache: "no-store" });
-  if (answer.status >= 500 || answer.status === 429) throw new Error("the service is busy");
+  const answer = await fetch(address, { ...options, headers, redirect: "manual", cache: "no-store", signal: AbortSignal.timeout?.(longest) });
+  if (answer.status >= 500 || answer.status === 429) throw new Busy();
   return answer;
 };
 
-// poll returns how to leave the page, or null without a change.
+// renew copies hidden values and the targets of forms from a new version of the page.
+const renew = (page) => {
+  for (const [selector, attribute] of [["main input[type=hidden]", "value"], ["main form", "action"]]) {
+    const fresh = page.querySelectorAll(selector);
+    document.querySelectorAll(selector).forEach((own, i) => {
+      if (fresh[i]?.name === own.name) own.setAttribute(attribute, fresh[i].getAttribute(attribute) ?? "");
+    });
+  }
+};
+
+// poll returns how to leave the page, or null without a change. While the service works on the form,
+// it responds with a page that waits without a form.
 const poll = async () => {
-  if (form) {
+  if (state.sends) {
     const answer = await ask(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
     if (answer.type !== "opaqueredirect") return () => form.requestSubmit();
   }
-  const next = waiting.dataset.next || location.pathname + location.search;
+  const next = state.next || location.pathname + location.search;
   const answer = await ask(next);
   const page = answer.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
   const again = page?.querySelector("[data-after]");
-  if (!again || textOf(page) !== shown) return () => location.assign(next);
-  Object.assign(waiting.dataset, again.dataset);
-  if (form) form.action = again.action;
+  const same = again && textOf(page) === shown;
+  state.working = same ? 0 : state.working + 1;
+  if (!same && !(again && form && !again.closest("form") && state.working < most)) return () => location.assign(next);
+  if (same) renew(page);
+  Object.assign(state, { next: "" }, again.dataset, { sends: Boolean(form && same) });
   return null;
 };
 
@@ -52,25 +68,31 @@ const plan = (seconds) => {
   timer = setTimeout(send, 1000 * seconds);
 };
 
+// send polls. When the person comes back during a poll, which may have failed meanwhile, another poll
+// follows at once.
 const send = async () => {
-  if (polling || leaving) return;
+  state.missed = state.polling;
+  if (state.polling || state.leaving) return;
   clearTimeout(timer);
-  if (document.hidden || ticked()) return plan(waiting.dataset.after);
-  polling = true;
+  if (document.hidden || ticked()) return plan(state.after);
+  state.polling = true;
+  let wait = state.after;
   try {
     const leave = await poll();
-    if (leave && !leaving && !ticked()) return leave();
-    plan(waiting.dataset.after);
-  } catch {
-    plan(busy);
+    if (leave && !state.leaving && !ticked()) return leave();
+    wait = state.after;
+  } catch (failure) {
+    if (failure instanceof Busy) wait = busy;
   } finally {
-    polling = false;
+    state.polling = false;
   }
+  plan(state.missed && !document.hidden ? 0 : wait);
 };
 
-plan(waiting.dataset.after);
+plan(state.after);
 document.addEventListener("visibilitychange", send);
-form?.addEventListener("submit", () => { leaving = true; });
+form?.addEventListener("submit", () => { state.leaving = true; });
+
 // Reload a page that the browser restores from its cache.
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
