@@ -150,7 +150,8 @@ func TestConnectors(t *testing.T) {
 		}
 		read := func() {
 			t.Helper()
-			d.JSON(d.OK(d.Call("GET", "/connectors/"+sandbox.TestConnector+"?expand=sources", "", nil)), &shown)
+			d.JSON(d.OK(d.Call("GET", "/connectors/"+sandbox.TestConnector, "", nil)), &shown)
+			d.JSON(d.OK(d.Call("GET", "/connectors/"+sandbox.TestConnector+"/sources?all", "", nil)), &shown)
 		}
 		read()
 		page := d.domainPath(fmt.Sprint("/connectors/", shown.ID))
