@@ -14,6 +14,9 @@ import (
 // ActionAnswer answers the present action of a payment.
 type ActionAnswer struct {
 	Action payment.Action
+	// Question is the number of the payment's last attempt when the page showed the question. It is
+	// zero for callers that do not know this number.
+	Question int64
 	// Fields contains the values that answer additionalInformationNeeded.
 	Fields map[string]string
 	// Yes is the answer to psuValidation and confirm. It must be true for decoupled.
@@ -23,19 +26,25 @@ type ActionAnswer struct {
 	Evidence *payment.Evidence
 }
 
+// ErrAnswered means that an answer is to an earlier question of the bank. For example, a browser
+// sent a form twice. The bank does not receive such an answer, because a wrong password that it
+// receives several times can lock the payer's access.
+var ErrAnswered error = passerelle.Conflicting("The bank has already received an answer to this question.")
+
 // Answer sends the bank an answer to the payment's present action, and returns the resulting
 // payment. The answer "no" to psuValidation or confirm ends the payment, unless the bank has
 // continued with the order. If the bank does not respond in time, Answer returns the payment from
 // the database, and a loop finds the outcome. Answer fails with Conflict when the payment has a
-// different action, or when another act on the payment is under way. It fails with Invalid when
-// field values are wrong. It fails with Unavailable when too many callers wait for the bank, or
-// when an answer other than "no" did not reach the bank. The caller may then try again.
+// different action, or when another act on the payment is under way. It fails with ErrAnswered when
+// a.Question is the number of an earlier question. It fails with Invalid when field values are
+// wrong. It fails with Unavailable when too many callers wait for the bank, or when an answer other
+// than "no" did not reach the bank. The caller may then try again.
 func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, by payment.Actor, a ActionAnswer, acts ...store.Audit) (*payment.Payment, error) {
 	s, err := i.idle(ctx, d, id)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.payment.Expects(a.Action); err != nil {
+	if err := s.expects(a); err != nil {
 		return nil, err
 	}
 	if a, err = i.checkAnswer(ctx, s, a); err != nil {
@@ -51,6 +60,17 @@ func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passere
 		return nil, err
 	}
 	return i.send(ctx, s, answer(connector.Answer{Action: a.Action, Fields: a.Fields, Yes: a.Yes}))
+}
+
+// expects fails when the payment does not wait for the answer.
+func (s bankSession) expects(a ActionAnswer) error {
+	if err := s.payment.Expects(a.Action); err != nil {
+		return err
+	}
+	if a.Question != 0 && a.Question != s.attempt.Number {
+		return ErrAnswered
+	}
+	return nil
 }
 
 // idle loads the session of a payment. It fails when an attempt of an unfinished payment is under

@@ -46,6 +46,8 @@ type Attempt struct {
 	// pages and clients also send it without the payer. An agreement that certainly had no effect at
 	// the bank does not count either, because the caller learns that it failed.
 	Abandoned time.Time
+	// Unsent means that the attempt had no effect at the bank. See CloseUnsent.
+	Unsent bool
 	// Trace is the trace in which the order was sent, as [tracing.Parent] returns it. Trace is
 	// empty if the order was sent without a trace.
 	Trace string
@@ -112,7 +114,7 @@ func (r *Reader) scanAttempt(row database.Row) (Attempt, error) {
 		agreed                           *bool
 	)
 	err := row.Scan(&a.ID, &a.Payment, &a.Domain, &a.Number, &a.Kind, &a.State, &created, &a.Inquiries, &action, &by, &agreed,
-		&a.OrderID, &a.Key, &a.Connector, &a.Mechanism, &a.Waits, &sealed, &memory, &device, &callback, &a.Reported, &trace, &abandoned)
+		&a.OrderID, &a.Key, &a.Connector, &a.Mechanism, &a.Waits, &sealed, &memory, &device, &callback, &a.Reported, &a.Unsent, &trace, &abandoned)
 	if err != nil {
 		return a, err
 	}
@@ -161,7 +163,7 @@ func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id pas
 		last, err = r.scanAttempt(row)
 		return struct{}{}, err
 	}, `SELECT a.id, a.payment_id, a.domain_id, a.number, a.kind, a.state, a.created, a.asked, a.action, a.actor, a.agreed,
-			o.id, o.key, o.connector_uuid, o.mechanism, o.waits, o.fields, o.memory, o.device, o.callback, p.bank_reports, a.trace,
+			o.id, o.key, o.connector_uuid, o.mechanism, o.waits, o.fields, o.memory, o.device, o.callback, p.bank_reports, a.unsent, a.trace,
 			(SELECT MIN(n.created) FROM attempt n WHERE n.payment_id = a.payment_id AND n.action = 'psuValidation' AND NOT n.agreed
 				AND n.number > COALESCE((SELECT MAX(y.number) FROM attempt y WHERE y.payment_id = a.payment_id AND y.agreed AND NOT y.unsent AND y.action <> 'decoupled'), 0))
 		FROM attempt a JOIN attempt o ON o.payment_id = a.payment_id AND o.number = 1 JOIN payment p ON p.id = a.payment_id

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"passerelle"
@@ -94,12 +95,57 @@ func fieldValues(form url.Values, fields []payment.Field) map[string]string {
 func (w *Webview) fill(pc *pageContext, s *payerSession, form url.Values) error {
 	pc.values = fieldValues(form, s.payment.Fields)
 	before := s.payment
-	after, err := w.answer(pc, s, payment.ActFields, initiation.ActionAnswer{Action: payment.FillFields, Fields: pc.values})
+	after, err := w.answer(pc, s, payment.ActFields, initiation.ActionAnswer{Action: payment.FillFields, Question: questionOf(form), Fields: pc.values})
+	if errors.Is(err, initiation.ErrAnswered) {
+		return w.answered(pc, s, form)
+	}
 	if err != nil || after.Action != payment.FillFields || !sameFields(before.Fields, after.Fields) {
 		return w.proceed(pc, s, err, stepOnward)
 	}
 	pc.problem, s.payment = problem{key: "problem.refused"}, after
 	return w.show(pc, s)
+}
+
+// questionOf returns the number of the bank's question to which a form is the answer. It returns 0
+// for a form without a number.
+func questionOf(form url.Values) int64 {
+	number, _ := strconv.ParseInt(form.Get("question"), 10, 64) // the forms of an earlier version have no number
+	return number
+}
+
+// answered responds to a form that the browser has sent before, for example because the payer
+// reloaded the page. It repeats the message about the first answer if the bank requests the fields
+// of the form again.
+func (w *Webview) answered(pc *pageContext, s *payerSession, form url.Values) error {
+	id := s.payment.ID
+	p, err := w.DB.Payment(pc.context(), pc.domain.ID, id, false)
+	if err != nil {
+		return fmt.Errorf("load payment %d: %w", id, err)
+	}
+	s.payment = p
+	last, err := w.lastAttempt(pc, id)
+	switch {
+	case err != nil:
+		return err
+	case last.Action != payment.FillFields || !requests(s.payment.Fields, form):
+		return w.proceed(pc, s, nil, stepOnward)
+	case last.Unsent:
+		pc.notice = "notice.unreached"
+	default:
+		pc.problem = problem{key: "problem.refused"}
+	}
+	return w.show(pc, s)
+}
+
+// requests reports whether a bank requests again the fields that a form contains.
+func requests(fields []payment.Field, form url.Values) bool {
+	for name := range form {
+		sent, ok := strings.CutPrefix(name, fieldPrefix)
+		if ok && !slices.ContainsFunc(fields, func(f payment.Field) bool { return f.Name == sent && !f.Further }) {
+			return false
+		}
+	}
+	return true
 }
 
 func sameFields(a, b []payment.Field) bool {
@@ -128,7 +174,7 @@ func (w *Webview) decide(pc *pageContext, s *payerSession, form url.Values) erro
 	if word == "yes" {
 		act = payment.ActAgree
 	}
-	_, err := w.answer(pc, s, act, initiation.ActionAnswer{Action: payment.PSUValidation, Yes: word == "yes"})
+	_, err := w.answer(pc, s, act, initiation.ActionAnswer{Action: payment.PSUValidation, Question: questionOf(form), Yes: word == "yes"})
 	return w.proceed(pc, s, err, stepOnward)
 }
 

@@ -49,6 +49,9 @@ type payerSession struct {
 	payment *payment.Payment
 	// client is the application that requests the payment.
 	client store.Client
+	// last is the number of the payment's last attempt at a bank. It is the number of the bank's
+	// question in the forms of a page.
+	last int64
 }
 
 // enter exchanges the code in the address for a cookie, and redirects the browser to an address

@@ -50,6 +50,7 @@ func (w *Webview) show(pc *pageContext, s *payerSession) error {
 	if err != nil {
 		return err
 	}
+	s.last = last.Number
 	action, ours := actions[p.Action]
 	switch {
 	case awaited(last, p):
@@ -113,8 +114,10 @@ type stepBody struct {
 	// Problem is the key of a text about a mistake in the values. Notice is the key of a text about
 	// another result of the form. For example, the bank may be unreachable.
 	Problem, Notice string
-	// Action is the target of forms.
-	Action string
+	// Action is the target of forms. Question is the number of the bank's question, which the forms
+	// return with the answer.
+	Action   string
+	Question int64
 	// Address is the address at which the payer continues.
 	Address string
 	// Questions lists the fields that the bank asks the payer to fill in.
@@ -144,7 +147,7 @@ func (w *Webview) step(pc *pageContext, s *payerSession, key string) stepBody {
 	body := stepBody{
 		frame: pc.frame(s).at(stepsOfPayment, 3), summary: pc.summary(s), Title: pc.words.Say(key + ".title"), Text: pc.words.Say(key + ".text"),
 		Bank: cmp.Or(w.bankName(s.payment), pc.words.Say("bank")), Message: s.payment.ErrorDescription,
-		Problem: pc.problem.key, Notice: pc.notice, Action: pc.address(s.payment.ID), Cancel: w.cancelAddress(pc, s.payment),
+		Problem: pc.problem.key, Notice: pc.notice, Action: pc.address(s.payment.ID), Question: s.last, Cancel: w.cancelAddress(pc, s.payment),
 	}
 	if body.Cancel == "" {
 		body.Leave = pc.awayAddress(s.payment)

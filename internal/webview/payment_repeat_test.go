@@ -1,0 +1,106 @@
+package webview_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"passerelle/connector"
+	"passerelle/payment"
+)
+
+// answering returns a form with an answer to the question that a page shows.
+func answering(t *testing.T, body string, form url.Values) url.Values {
+	t.Helper()
+	found := regexp.MustCompile(`name="question" value="([1-9][0-9]*)"`).FindStringSubmatch(body)
+	if found == nil {
+		t.Fatalf("the form has no number of the question: %s", body)
+	}
+	form.Set("question", found[1])
+	return form
+}
+
+// A bank may lock the payer's access after a few wrong codes, so it must receive each code once.
+// Here the bank refuses the payment after three wrong answers.
+func TestAWrongAnswerSentTwice(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		p, page := s.ordered(t, "", labelled("actn(fields)/done"))
+		code := func(body, code string) url.Values {
+			return answering(t, body, url.Values{"step": {"fields"}, "field.code": {code}, "field.device": {"tablet"}, "field.state": {"mine"}})
+		}
+		first := s.get(t, page).body
+		wrong := code(first, "9999")
+		var got answer
+		var version int64
+		for n := range 4 {
+			got = s.post(t, page, "same-origin", wrong)
+			if got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "did not accept") || !strings.Contains(got.body, `value="tablet" checked`) {
+				t.Errorf("answer %d gives %d: %s", n+1, got.status, got.body)
+			}
+			if now := s.stored(t, p.ID).Version; n > 0 && now != version {
+				t.Errorf("answer %d changed the payment", n+1)
+			} else {
+				version = now
+			}
+		}
+		if again := s.post(t, page, "same-origin", code(got.body, "9998")); !strings.Contains(again.body, "did not accept") {
+			t.Errorf("another wrong answer gives %d: %s", again.status, again.body)
+		} else if last := s.post(t, page, "same-origin", code(again.body, "1234")); last.location != page+"&step=onward" {
+			t.Errorf("the right answer is answered with %d to %q: %s", last.status, last.location, last.body)
+		}
+		checkBack(t, s.get(t, page), "/back", p.ID, url.Values{"payment_state": {"done"}})
+		if late := s.post(t, page, "same-origin", wrong); late.location != page+"&step=onward" {
+			t.Errorf("an old answer after the end gives %d: %s", late.status, late.body)
+		}
+	})
+}
+
+// counting is a bank that no answer reaches. It counts the attempts.
+type counting struct {
+	broken
+	calls *int
+}
+
+func (c counting) Answer(ctx context.Context, o connector.Order, a connector.Answer) (payment.Report, error) {
+	*c.calls++
+	return c.broken.Answer(ctx, o, a)
+}
+
+func TestAnUnsentAnswerSentTwice(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		calls := 0
+		s.offer(t, counting{broken{s.simulated.Connectors()[0].(connector.Responder), connector.ErrNotSent}, &calls})
+		_, page := s.ordered(t, "otp_sms", nil)
+		form := answering(t, s.get(t, page).body, field("openapisms", "1234"))
+		var got answer
+		for range 2 {
+			got = s.post(t, page, "same-origin", form)
+			if !strings.Contains(got.body, "could not be reached") || strings.Contains(got.body, "did not accept") {
+				t.Errorf("answered %d: %s", got.status, got.body)
+			}
+		}
+		s.post(t, page, "same-origin", answering(t, got.body, form))
+		if calls != 2 {
+			t.Errorf("the service called the bank %d times, want 2", calls)
+		}
+	})
+}
+
+// A browser can send the payer's decision twice.
+func TestADecisionSentTwice(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		p, page := s.ordered(t, "", labelled("actn(psu)/actn(psu)/done"))
+		for range 2 {
+			form := answering(t, s.get(t, page).body, url.Values{"step": {"psu"}, "word": {"yes"}})
+			for range 2 {
+				if got := s.post(t, page, "same-origin", form); got.location != page+"&step=onward" {
+					t.Errorf("answered %d: %s", got.status, got.body)
+				}
+			}
+		}
+		checkBack(t, s.get(t, page), "/back", p.ID, url.Values{"payment_state": {"done"}})
+	})
+}
