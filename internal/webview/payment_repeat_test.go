@@ -7,8 +7,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/store"
 	"passerelle/payment"
 )
 
@@ -85,6 +88,26 @@ func TestAnUnsentAnswerSentTwice(t *testing.T) {
 		s.post(t, page, "same-origin", answering(t, got.body, form))
 		if calls != 2 {
 			t.Errorf("the service called the bank %d times, want 2", calls)
+		}
+	})
+}
+
+// The time for an approval in the bank's app begins with the bank's request, and not with the order.
+func TestAnApprovalAfterAnotherQuestion(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		_, page := s.ordered(t, "", labelled("actn(fields)/actn(decoupled,3)/done"))
+		s.advance(t, 10*time.Minute)
+		s.play(t, page, []move{{"Code on your card", url.Values{"step": {"fields"}, "field.code": {"1234"}, "field.device": {"phone"}}}})
+		if body := s.get(t, page).body; secondsLeft(body) < 14*60 || strings.Contains(body, "longer than usual") {
+			t.Errorf("the page counts from the order: %s", body)
+		}
+		must(t, s.DB.Write(t.Context(), func(tx *store.Tx) error {
+			tx.SetClock(s.domain.ID, passerelle.Clock{Offset: 10 * time.Minute}, passerelle.Clock{Offset: 12 * time.Minute})
+			return nil
+		}))
+		s.post(t, page, "same-origin", resume)
+		if body := s.get(t, page).body; secondsLeft(body) > 14*60 || !strings.Contains(body, "longer than usual") {
+			t.Errorf("the page counts from the last form: %s", body)
 		}
 	})
 }

@@ -243,18 +243,15 @@ func (w *Webview) approve(pc *pageContext, s *payerSession) error {
 	return pages.Send(pc.writer, page)
 }
 
-// askedToApprove returns the time from which the payer could approve: the time of the request to
-// cancel while the bank cancels the payment, and otherwise the time of the order.
+// askedToApprove returns the time from which the payer could approve: the time of the order, of the
+// payer's last answer to another question, or of the request to cancel.
 func (w *Webview) askedToApprove(pc *pageContext, p *payment.Payment) (time.Time, error) {
-	if p.Detail != payment.Cancelling {
-		return *p.Validated, nil
-	}
-	asked, err := w.DB.CancellationAsked(pc.context(), pc.domain.ID, p.ID)
+	asked, err := w.DB.ApprovalAsked(pc.context(), pc.domain.ID, p.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		return *p.Validated, nil
 	}
 	if err != nil {
-		return asked, fmt.Errorf("find the request to cancel payment %d: %w", p.ID, err)
+		return asked, fmt.Errorf("find the request to approve payment %d: %w", p.ID, err)
 	}
 	return asked, nil
 }
