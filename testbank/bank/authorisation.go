@@ -161,7 +161,7 @@ func (b *Bank) mayAuthorise(c Caller, of authorisable) error {
 	case c.PSU == "" && of.approach == Decoupled:
 		return wrongFormat("PSU-ID", "the bank requires the customer's user name")
 	case c.PSU != "" && (!known || of.psu != "" && of.psu != c.PSU && b.Profile.Signatories == 1):
-		return Refuse("PSU_CREDENTIALS_INVALID", "PSU-ID", "the bank has no such customer, or it is another's")
+		return Refuse("PSU_CREDENTIALS_INVALID", "PSU-ID", "The bank does not know this user name, or it is not the name of the payer.")
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func CustomerByID(id string) (Customer, bool) {
 func (b *Bank) checkCustomer(c Caller) error {
 	customer, known := CustomerByID(c.PSU)
 	return firstBroken(
-		rule{c.PSU != "" && !known, Refuse("PSU_CREDENTIALS_INVALID", "PSU-ID", "the bank has no such customer")},
+		rule{c.PSU != "" && !known, Refuse("PSU_CREDENTIALS_INVALID", "PSU-ID", "The bank does not know this user name.")},
 		rule{b.Profile.CorporateID && c.PSU != "" && c.Corporate != customer.Corporate, Refuse("CORPORATE_ID_INVALID", "PSU-Corporate-ID", "the customer does not act for this company")},
 	)
 }

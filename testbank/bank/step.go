@@ -157,7 +157,7 @@ func (b *Bank) step(tx *ledger.Tx, a *Authorisation, s Step) (error, error) {
 
 func (b *Bank) identify(_ *ledger.Tx, a *Authorisation, s Step) (error, error) {
 	if _, known := CustomerByID(s.PSU); !known {
-		return Refuse("PSU_CREDENTIALS_INVALID", "PSU-ID", "the bank has no such customer"), nil
+		return Refuse("PSU_CREDENTIALS_INVALID", "PSU-ID", "The bank does not know this user name."), nil
 	}
 	a.PSU, a.Status = s.PSU, "psuIdentified"
 	if a.Approach == Decoupled {
