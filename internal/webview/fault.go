@@ -173,6 +173,9 @@ func (w *Webview) fail(pc *pageContext, err error) {
 		if f.Status < http.StatusInternalServerError {
 			body.Back, body.Seller = w.wayBack(pc)
 		}
+		if f == errSender && body.Back != "" { // the page has a button with the name of the site
+			body.Title, body.Text = pc.words.Say(errWrong.Title), pc.words.Say(errWrong.Text)
+		}
 		return web.Page{Words: pc.words, Title: body.Title, Simulated: pc.simulated(), Body: body, Sheets: sheets, Ancestors: w.framedBy(pc, f.Status)}
 	})
 }

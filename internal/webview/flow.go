@@ -255,6 +255,9 @@ func (w *Webview) linkedBy(pc *pageContext, query url.Values) (store.Client, err
 func (w *Webview) checkRedirect(pc *pageContext, client passerelle.ClientID, query url.Values) error {
 	uri := query.Get(redirectParameter)
 	_, err := passerelle.ParseRedirectURI(redirectParameter, uri)
+	if uri == "" {
+		err = passerelle.MissingField(redirectParameter, "is required")
+	}
 	if err == nil {
 		err = w.Initiation.CheckRedirect(pc.context(), pc.domain, client, redirectParameter, uri)
 	}

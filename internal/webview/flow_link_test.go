@@ -82,7 +82,7 @@ func TestWrongLinks(t *testing.T) {
 		}{
 			{"no application", p.link("connect", "client_id", ""), 400, "client_id: must be the number"},
 			{"unknown application", p.link("connect", "client_id", "999"), 400, "there is no application 999"},
-			{"nowhere to go", p.link("connect", "redirect_uri", ""), 400, "redirect_uri: "},
+			{"nowhere to go", p.link("connect", "redirect_uri", ""), 400, "redirect_uri: is required"},
 			{"another site", p.link("connect", "redirect_uri", "https://elsewhere.example/"), 400, `registered are ["` + returnURL + `"]`},
 			{"no page", p.link("connect", "redirect_uri", "javascript:alert(1)"), 400, "redirect_uri: "},
 			{"with a query", p.link("connect", "redirect_uri", returnURL+"?a=1"), 400, "redirect_uri: must have no query"},

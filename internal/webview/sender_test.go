@@ -34,6 +34,7 @@ func TestWrongLinksOfEveryFlow(t *testing.T) {
 			if got := link("", ""); got.status != http.StatusSeeOther {
 				t.Errorf("%s: a right link is answered with %d %s", place, got.status, got.body)
 			}
+			const unknown, known = "<h1>We do not know which site sent you", "<h1>This link does not work"
 			for _, wrong := range []struct{ name, value, shows string }{
 				{"client_id", "999", "client_id: there is no application 999"},
 				{"client_id", "x", "client_id: must be the number of an application"},
@@ -42,8 +43,14 @@ func TestWrongLinksOfEveryFlow(t *testing.T) {
 				{"redirect_uri", "https://shop.example/sorry?a=1", "redirect_uri: must have no query"},
 				{"redirect_uri", "https://evil.example/", "redirect_uri: "},
 			} {
-				got := link(wrong.name, wrong.value)
-				if got.status != http.StatusBadRequest || got.header.Get("Set-Cookie") != "" || !strings.Contains(got.body, wrong.shows) || !strings.Contains(got.body, "<h1>We do not know which site sent you") {
+				got, title := link(wrong.name, wrong.value), unknown
+				if strings.Contains(got.body, "Go back to Maison Dupont") {
+					title = known
+				}
+				if (wrong.name == "domain") != (title == known) {
+					t.Errorf("%s with the %s %q has another way back: %s", place, wrong.name, wrong.value, got.body)
+				}
+				if got.status != http.StatusBadRequest || got.header.Get("Set-Cookie") != "" || !strings.Contains(got.body, wrong.shows) || !strings.Contains(got.body, title) {
 					t.Errorf("%s with the %s %q: %d, cookie %q: %s", place, wrong.name, wrong.value, got.status, got.header.Get("Set-Cookie"), got.body)
 				}
 			}
