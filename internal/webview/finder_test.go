@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -77,6 +78,9 @@ func TestBanksAreFoundByNameAndCountry(t *testing.T) {
 			}
 			if none := strings.Contains(body, "No bank matches"); none != (c.want == nil) {
 				t.Errorf("%q in %q: that there is none is said: %t", c.search, c.country, none)
+			}
+			if count := "Matches in all countries: " + strconv.Itoa(len(c.want)); c.country == "any" && !strings.Contains(body, count) {
+				t.Errorf("%q: the page lacks %q: %s", c.search, count, body)
 			}
 			if more := strings.Contains(body, "Search in all countries"); more != c.more {
 				t.Errorf("%q in %q: other countries are offered: %t", c.search, c.country, more)

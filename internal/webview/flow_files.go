@@ -246,7 +246,7 @@ func (pc *pageContext) fileAccounts(r imports.FileReport) []shownFileAccount {
 	var all []shownFileAccount
 	for i, of := range r.Summary.Accounts {
 		stored := r.Accounts[i]
-		a := shownFileAccount{Name: of.Account.IBAN, Disabled: stored.Disabled, Counts: pc.words.Say("files.counts", of.Entries, stored.New)}
+		a := shownFileAccount{Name: accountText(passerelle.Account{Scheme: passerelle.IBAN, Identification: plainNumber(of.Account.IBAN)}), Disabled: stored.Disabled, Counts: pc.words.Say("files.counts", of.Entries, stored.New)}
 		if a.Name == "" {
 			a.Name = of.Account.Number
 		}

@@ -79,9 +79,10 @@ func (p *walker) transactions() int {
 func TestFilesAreHandedOver(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.fileConnection()
-		page := p.open(p.link("manage", "connection_id", id)).shows(t, "Import statement files")
+		p.open(p.link("manage")).shows(t, "Statement files", "No files imported yet").lacks(t, "Updated on")
+		page := p.open(p.link("manage", "connection_id", id)).shows(t, "Import statement files", "No files imported yet").lacks(t, "Updated on")
 		page = p.click(page, "Import statement files").shows(t, "Choose files that you downloaded", "At most 20 files, 8 MB in total")
-		preview := p.choose(page, "preview", "november.csv", november).shows(t, "november.csv", "FR7630006000011234567890189", "2, of which 2 new", "November", "€95.00", "Import these files")
+		preview := p.choose(page, "preview", "november.csv", november).shows(t, "november.csv", "FR76 3000 6000 0112 3456 7890 189", "2, of which 2 new", "November", "€95.00", "Import these files")
 		if n := p.transactions(); n != 0 {
 			t.Errorf("a preview stored %d transactions", n)
 		}
@@ -90,7 +91,9 @@ func TestFilesAreHandedOver(t *testing.T) {
 			t.Errorf("%d transactions are stored", n)
 		}
 		p.choose(done, "preview", "january.csv", january, "november.csv", november).shows(t, "Something is missing between 3 November 2026 and 1 January 2027: -€15.00 in total.", "2, of which 0 new")
-		p.click(done, "Back to the connection").shows(t, "Import statement files", " checked", "Until you stop sharing.").lacks(t, "asks you again")
+		p.click(done, "Back to the connection").shows(t, "Import statement files", " checked", "Until you stop sharing.").lacks(t, "asks you again", "FR7630006000011234567890189", "No files imported yet")
+		p.open(p.link("manage")).shows(t, "Statement files", "Current account …0189", "Updated on").lacks(t, "FR76")
+		p.open(strings.Replace(p.link("manage"), "/en/", "/de/", 1)).shows(t, "Kontoauszugsdateien").lacks(t, "Statement files")
 	})
 }
 

@@ -267,6 +267,9 @@ func (w *Webview) sharedOf(pc *pageContext, s *flowConnection) (string, error) {
 // sends the code.
 func (w *Webview) askForCode(pc *pageContext, t *flowSession) error {
 	body := pc.body(t, "code")
+	if t.RedirectURI != "" {
+		body.Leave, body.LeaveText = pc.to(t, "step", stepLeave), pc.words.Say("wait.back", t.client.Name)
+	}
 	page := w.flowPage(pc, t, "code", body.Title, body)
 	page.Module = "handover.mjs"
 	return pages.Send(pc.writer, page)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"passerelle"
 	"passerelle/connector"
@@ -89,7 +90,18 @@ func (w *Webview) bankOf(pc *pageContext, c bankstore.Connection) (wire.Bank, er
 	if i < 0 {
 		return wire.Bank{Name: pc.words.Say("bank")}, nil
 	}
+	all[i].Name = pc.institutionName(all[i])
 	return all[i], nil
+}
+
+// institutionName returns the translation of an institution's name, if there is one, and otherwise
+// the name itself.
+func (pc *pageContext) institutionName(b wire.Bank) string {
+	key := "institution." + strings.ToLower(b.Name)
+	if said := pc.words.Say(key); said != key {
+		return said
+	}
+	return b.Name
 }
 
 // providerWords is the variant of the texts about providers that have documents and no accounts.

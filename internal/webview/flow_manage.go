@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"passerelle"
 	"passerelle/internal/bankstore"
@@ -52,6 +51,7 @@ func (w *Webview) list(pc *pageContext, t *flowSession) error {
 	}
 	of := map[string]wire.Bank{}
 	for _, b := range banks {
+		b.Name = pc.institutionName(b)
 		of[b.UUID] = b
 	}
 	body := listBody{flowBody: pc.body(t, "list")}
@@ -69,7 +69,7 @@ func (w *Webview) list(pc *pageContext, t *flowSession) error {
 			continue
 		}
 		s := &flowConnection{t, c, b}
-		text, bad := s.stateText(pc.words, pc.zone)
+		text, bad := s.stateText(pc, details[c.ID] == "")
 		body.Connections = append(body.Connections, managed{w.entryOf(b, s.address(pc)), text, details[c.ID], bad})
 	}
 	if len(all) == managedPage {
@@ -116,7 +116,7 @@ func (w *Webview) describe(pc *pageContext, t *flowSession, all []bankstore.Conn
 	named := map[passerelle.ConnectionID][]string{}
 	for _, a := range accounts {
 		if a.Deleted == nil {
-			named[a.Connection] = append(named[a.Connection], shortName(a.BankAccount))
+			named[a.Connection] = append(named[a.Connection], shortName(pc.words, a.BankAccount))
 		}
 	}
 	details := map[passerelle.ConnectionID]string{}
@@ -138,12 +138,27 @@ func (w *Webview) describe(pc *pageContext, t *flowSession, all []bankstore.Conn
 }
 
 // shortName returns the name of an account and the last four characters of its number.
-func shortName(a passerelle.BankAccount) string {
-	name, number := cmp.Or(a.CustomName, a.Name), cmp.Or(plainNumber(a.IBAN), a.Number)
+func shortName(words web.Words, a passerelle.BankAccount) string {
+	name, number := cmp.Or(nameOf(a), kindText(words, a)), cmp.Or(plainNumber(a.IBAN), a.Number)
 	if last := lastFour(number); last != "" {
 		name += " …" + last
 	}
 	return name
+}
+
+// nameOf returns the name of an account. It returns an empty text if the name is the account's
+// complete number, as for many accounts from statement files.
+func nameOf(a passerelle.BankAccount) string {
+	name := cmp.Or(a.CustomName, a.Name)
+	if plain := plainNumber(name); plain == plainNumber(a.IBAN) || plain == plainNumber(a.Number) {
+		return ""
+	}
+	return name
+}
+
+// kindText returns the kind of an account in words.
+func kindText(words web.Words, a passerelle.BankAccount) string {
+	return words.Say("account." + kindOf(a.Type))
 }
 
 // lastFour returns the last four characters of an account number. It returns an empty text for a
@@ -210,11 +225,14 @@ func (f filter) covers(b wire.Bank) bool {
 }
 
 // stateText returns the state of a connection in words. It also reports whether the service cannot
-// read the connection.
-func (s *flowConnection) stateText(words web.Words, zone *time.Location) (string, bool) {
+// read the connection. The argument empty is true if the connection has no accounts.
+func (s *flowConnection) stateText(pc *pageContext, empty bool) (string, bool) {
+	words := pc.words
 	switch {
+	case empty && s.takesFiles():
+		return words.Say("standing.empty"), false
 	case s.c.State == "" && s.c.LastUpdate != nil:
-		return words.Say("standing.read", dateText(words, passerelle.DateOf(*s.c.LastUpdate, zone))), false
+		return words.Say("standing.read", dateText(words, passerelle.DateOf(*s.c.LastUpdate, pc.zone))), false
 	case s.c.State == "" || s.c.State == passerelle.Validating:
 		return words.Say("standing.reading"), false
 	case s.c.State.Resolution() == passerelle.ByRetry:
@@ -225,7 +243,9 @@ func (s *flowConnection) stateText(words web.Words, zone *time.Location) (string
 
 // manage adds the content that only people who manage their connections see.
 func (w *Webview) manage(pc *pageContext, s *flowConnection, b *sharingBody) error {
-	text, bad := s.stateText(pc.words, pc.zone)
+	f := s.Filter
+	unfiltered := f.accounts() && len(f.IBANs)+len(f.Types)+len(f.Usages) == 0
+	text, bad := s.stateText(pc, unfiltered && len(b.Accounts) == 0)
 	b.Standing, b.Forget = text, s.address(pc, "step", stepForget)
 	if s.takesFiles() {
 		b.Files = s.address(pc, "step", stepFiles)

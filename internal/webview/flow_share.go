@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"passerelle"
 	"passerelle/internal/aggregation"
@@ -243,15 +244,17 @@ const mostShown = 150
 const manyItems = 20
 
 func newAccountItem(words web.Words, a passerelle.BankAccount) item {
-	i := item{ID: int64(a.ID), Name: a.Name, Detail: words.Say("account." + kindOf(a.Type)), Shared: a.Disabled == nil}
-	if a.CustomName != "" {
-		i.Name = a.CustomName
+	i := item{ID: int64(a.ID), Name: nameOf(a), Detail: kindText(words, a) + " · ", Shared: a.Disabled == nil}
+	if i.Name == "" {
+		i.Name, i.Detail = kindText(words, a), ""
 	}
 	switch {
 	case a.IBAN != "":
-		i.Detail += " · " + passerelle.Account{Scheme: passerelle.IBAN, Identification: plainNumber(a.IBAN)}.Masked()
+		i.Detail += passerelle.Account{Scheme: passerelle.IBAN, Identification: plainNumber(a.IBAN)}.Masked()
 	case lastFour(a.Number) != "":
-		i.Detail += " · **** " + lastFour(a.Number)
+		i.Detail += "**** " + lastFour(a.Number)
+	default:
+		i.Detail = strings.TrimSuffix(i.Detail, " · ")
 	}
 	return i
 }
