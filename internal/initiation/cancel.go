@@ -33,7 +33,7 @@ func (c CancelRequest) code() payment.ErrorCode {
 	return payment.CancelledByUser
 }
 
-// Cancel rejects a payment that was not sent to a bank, or asks the bank to cancel the order. It
+// Cancel ends a payment that was not sent to a bank, or asks the bank to cancel the order. It
 // returns the resulting payment. If the payer must approve the cancellation, this payment has an
 // action for the approval. A payer can abandon a payment that the payer has not approved, even when
 // the bank does not cancel orders. Such a payment stays validating for as long as the bank would
@@ -162,10 +162,12 @@ func checkWayBack(s bankSession, c CancelRequest, registered []string) error {
 	return checkRegistered(s.domain, s.payment.Client, "client_redirect_uri", uri, registered)
 }
 
-// withdraw ends a payment that was not sent to a bank.
+// withdraw ends a payment that was not sent to a bank, as if a bank had granted the cancellation.
+// The simulation of a sandbox may have ended some instructions, and these keep their states.
 func (i *Initiation) withdraw(ctx context.Context, s bankSession, c CancelRequest, record addition) (*payment.Payment, error) {
 	p := s.payment
-	steps, err := p.Refuse(&payment.Refusal{Code: c.code()}, payment.Cause{Actor: c.By}, i.now(s.domain))
+	p.AskCancellation(c.code(), c.RedirectURI, c.State)
+	steps, err := p.Apply(payment.Report{Status: payment.Declined, Cancellation: payment.CancellationGranted}, i.now(s.domain))
 	if err != nil {
 		return nil, err
 	}
