@@ -111,8 +111,9 @@ func Reserve(ctx context.Context, bytes int64) error {
 	return nil
 }
 
-// ReserveAnswer counts memory for the response to a request until the response is sent. It fails
-// with Limiter.Full when there is no room.
+// ReserveAnswer counts memory for the response to a request. Once the handler writes the response,
+// only its bytes count, until they are sent. ReserveAnswer fails with Limiter.Full when there is no
+// room.
 func ReserveAnswer(ctx context.Context, bytes int64) error {
 	h := exchangeOf(ctx).body
 	if h == nil || bytes <= free {
@@ -168,7 +169,15 @@ func (h *holding) makeRoom(more int64) bool {
 	return true
 }
 
+// keepAnswer gives back the room for the response beyond a number of bytes.
+func (h *holding) keepAnswer(bytes int64) {
+	if excess := h.answers - bytes; excess > 0 {
+		h.limiter.answers.Add(-excess)
+		h.answers = bytes
+	}
+}
+
 func (h *holding) giveBack() {
 	h.limiter.held.Add(-h.room)
-	h.limiter.answers.Add(-h.answers)
+	h.keepAnswer(0)
 }

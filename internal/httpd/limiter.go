@@ -11,7 +11,8 @@ import (
 // clients. Limiter refuses further requests immediately. A request does not count while it waits
 // for its own client: for the rest of its body, or until the client takes the response. Separate
 // limits apply to the bytes of bodies and of responses in memory. A client that takes its response
-// slowly keeps the room for the response only for a short time (see Options.Unsent).
+// slowly keeps room only for the bytes of the response. While there are many such bytes, it keeps
+// them only for a short time (see Options.Unsent).
 type Limiter struct {
 	// Limit is the largest number of concurrent requests.
 	Limit int64
@@ -48,7 +49,7 @@ func (l *Limiter) Wrap(handler http.Handler) http.Handler {
 		if r.Body != http.NoBody {
 			inside.Body = &limitedBody{ReadCloser: r.Body, holding: h}
 		}
-		handler.ServeHTTP(&limitedWriter{ResponseWriter: w, limiter: l}, &inside)
+		handler.ServeHTTP(&limitedWriter{ResponseWriter: w, holding: h}, &inside)
 	})
 }
 
@@ -81,13 +82,15 @@ func (s *limitedBody) Read(p []byte) (int, error) {
 // limitedWriter is the response to an admitted request.
 type limitedWriter struct {
 	http.ResponseWriter
-	limiter *Limiter
+	*holding
 }
 
 // Write releases the request's slot in the limiter while it writes. It then takes a slot again
 // without waiting, even beyond the limit. A request that waited here would hold memory that other
-// requests wait for.
+// requests wait for. The first write gives back the room that the response needed only while the
+// handler made it.
 func (t *limitedWriter) Write(p []byte) (int, error) {
+	t.keepAnswer(int64(len(p)))
 	t.limiter.working.Add(-1)
 	defer t.limiter.working.Add(1)
 	return t.ResponseWriter.Write(p)

@@ -159,6 +159,55 @@ func TestResponsesInMemoryAreBounded(t *testing.T) {
 	}
 }
 
+// onWrite is a response that calls a function before each write.
+type onWrite struct {
+	http.ResponseWriter
+	call func()
+}
+
+func (w onWrite) Write(p []byte) (int, error) {
+	w.call()
+	return w.ResponseWriter.Write(p)
+}
+
+// While a response waits for its client, it keeps room only for its bytes, even if the handler
+// reserved more. The room comes back when the response ends.
+func TestSlowClientKeepsRoomOnlyForBytes(t *testing.T) {
+	const room, sent = 128 << 10, 32 << 10
+	limiter := &httpd.Limiter{Limit: 9, Answers: room, Full: errFull, Refuse: refuse}
+	inside := limiter.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		bytes, _ := strconv.ParseInt(r.URL.Query().Get("bytes"), 10, 64)
+		if err := httpd.ReserveAnswer(r.Context(), bytes); err != nil {
+			refuse(w, r, err)
+		} else if r.URL.Path == "/slow" {
+			_, _ = w.Write(make([]byte, sent))
+		}
+	}))
+	var s service
+	reserve := func(bytes int) int {
+		answer, _ := s.get(t, "/?bytes="+strconv.Itoa(bytes))
+		return answer.StatusCode
+	}
+	s = start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			w = onWrite{w, func() {
+				if reserve(room-sent) != http.StatusOK || reserve(room-sent+1) != http.StatusServiceUnavailable {
+					t.Error("a response that waits for its client does not keep exactly the room for its bytes")
+				}
+			}}
+		}
+		inside.ServeHTTP(w, r)
+	}), httpd.Options{})
+	for range 2 {
+		if answer, body := s.get(t, "/slow?bytes="+strconv.Itoa(room)); answer.StatusCode != http.StatusOK || len(body) != sent {
+			t.Errorf("%d, %d bytes", answer.StatusCode, len(body))
+		}
+		if reserve(room) != http.StatusOK || reserve(room+1) != http.StatusServiceUnavailable {
+			t.Error("after the response, the whole room is not free")
+		}
+	}
+}
+
 const longAnswer = 64 << 20
 
 // startLongAnswer starts a server whose responses are larger than all buffers.
