@@ -63,10 +63,16 @@ type clientFields struct {
 }
 
 func (in clientFields) change() (access.ClientUpdate, error) {
-	if one := in.RedirectURI; one != nil && in.RedirectURIs == nil {
-		in.RedirectURIs = []string{*one}
-	} else if one != nil && !slices.Contains(in.RedirectURIs, *one) {
-		return access.ClientUpdate{}, passerelle.InvalidField("redirect_uri", "must be one of redirect_uris when both are sent")
+	// Programs write a missing address as an empty text in forms.
+	if one := in.RedirectURI; one != nil && *one != "" {
+		if _, err := passerelle.ParseRedirectURI("redirect_uri", *one); err != nil {
+			return access.ClientUpdate{}, err
+		}
+		if in.RedirectURIs == nil {
+			in.RedirectURIs = []string{*one}
+		} else if !slices.Contains(in.RedirectURIs, *one) {
+			return access.ClientUpdate{}, passerelle.InvalidField("redirect_uri", "must be one of redirect_uris when both are sent")
+		}
 	}
 	return access.ClientUpdate{
 		RedirectURIs: in.RedirectURIs, GenerateKeys: in.GenerateKeys, PrimaryColor: in.PrimaryColor, SecondaryColor: in.SecondaryColor,

@@ -319,6 +319,38 @@ func TestEmptyFlagsInForms(t *testing.T) {
 	})
 }
 
+// An application's only address may be empty, as programs write missing values in forms. It then
+// changes no address. A wrong one is refused under its own name.
+func TestOnlyAddressOfAnApplication(t *testing.T) {
+	const form, plain = "application/x-www-form-urlencoded", "application/json"
+	tests := []struct{ contentType, body, fault, want string }{
+		{form, "redirect_uri=&pro=1", "", "https://a.example/x https://b.example/y"},
+		{plain, `{"redirect_uri":"","redirect_uris":["https://b.example/y","https://a.example/x"]}`, "", "https://b.example/y https://a.example/x"},
+		{plain, `{"redirect_uri":"not"}`, "redirect_uri: must be an absolute", "https://b.example/y https://a.example/x"},
+		{plain, `{"redirect_uri":"https://a.example/x?q"}`, "redirect_uri: must have no query", "https://b.example/y https://a.example/x"},
+		{form, "redirect_uri=https%3A%2F%2Fa.example%2Fx", "", "https://a.example/x"},
+	}
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		var app struct {
+			ID           int64
+			RedirectURIs []string `json:"redirect_uris"`
+		}
+		s.do(t, ask{method: "POST", path: "/clients", token: "config", body: `{"name":"shop","redirect_uris":["https://a.example/x","https://b.example/y"]}`}).decode(t, &app)
+		path := "/clients/" + strconv.FormatInt(app.ID, 10)
+		for _, test := range tests {
+			r := s.do(t, ask{method: "PUT", path: path, token: "config", contentType: test.contentType, body: test.body})
+			if test.fault == "" {
+				r.says(t, 200, "", "")
+			} else {
+				r.says(t, 400, "invalidValue", test.fault)
+			}
+			if s.do(t, ask{method: "GET", path: path, token: "config"}).decode(t, &app); strings.Join(app.RedirectURIs, " ") != test.want {
+				t.Errorf("%s leads to %q, want %s", test.body, app.RedirectURIs, test.want)
+			}
+		}
+	})
+}
+
 // The access log contains the pattern of a path instead of ids.
 func TestAccessLogHasPatterns(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
