@@ -130,12 +130,9 @@ func (r *rules) certificates(field, name string) []*x509.Certificate {
 func (r *rules) key(field, name string, certificate *x509.Certificate) crypto.Signer {
 	key, err := pemfile.Key(r.where.Beside(name))
 	if err == nil && !pemfile.Belongs(key, certificate) {
-		err = errors.New("is not the key of the certificate")
+		key, err = nil, errors.New("is not the key of the certificate")
 	}
 	r.hold(err == nil, field, "%v", err)
-	if err != nil {
-		return nil
-	}
 	return key
 }
 

@@ -1,6 +1,7 @@
 package berlingroup_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -70,6 +71,8 @@ type bankReader struct {
 	reader connector.DataReader
 	memory []byte
 	now    time.Time
+	// from is the first day that the sink wants, a month ago if it is zero.
+	from passerelle.Date
 	// broken means that the result of the last read was not stored.
 	broken bool
 }
@@ -93,7 +96,7 @@ func (r *bankReader) read(present bool) (connector.Outcome, *taken, error) {
 	if present {
 		request.Device = connector.Device{Address: netip.MustParseAddr("192.0.2.7"), UserAgent: "Browser"}
 	}
-	into := &taken{rows: map[string]passerelle.TransactionDetails{}, ended: map[string]passerelle.Date{}, from: passerelle.DateOf(r.now, time.UTC).AddDays(-30)}
+	into := &taken{rows: map[string]passerelle.TransactionDetails{}, ended: map[string]passerelle.Date{}, from: cmp.Or(r.from, passerelle.DateOf(r.now, time.UTC).AddDays(-30))}
 	o, err := r.reader.Read(r.t.Context(), request, into)
 	if o.Memory != nil {
 		r.memory = o.Memory
@@ -542,6 +545,36 @@ func TestOldTransactions(t *testing.T) {
 		}
 		if got != want || (err == nil) != (want != "") || (o.State == passerelle.Bug) != (want == "") || len(into.rows) != len(into.ended) {
 			t.Errorf("a bank with %d days: read from %q, %+v, %v, want %q", limit, got, o, err, want)
+		}
+	}
+}
+
+// TestOldTransactionsWithinTheLimit checks that an account is read even if the bank permits only one
+// call a day without the customer, and the first call requests transactions that the bank refuses.
+// A read with the customer requests the older transactions again.
+func TestOldTransactionsWithinTheLimit(t *testing.T) {
+	for _, present := range []bool{false, true} {
+		bank := newReadable(t, "[profile.accounts]", "[profile.accounts]\nhistory_days = 365", "sca =", "calls_a_day = 1\nsca =")
+		reader, oldest := bank.reader(), noon.AddDate(0, 0, 2-90).Format(time.DateOnly)
+		bank.list(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Get("dateFrom") < oldest && r.Header.Get("PSU-IP-Address") == "" {
+				answers(http.StatusBadRequest, `{"tppMessages":[{"category":"ERROR","code":"PERIOD_INVALID"}]}`)(w, r)
+				return
+			}
+			fmt.Fprint(w, page([]string{line("2026-03-01", "2026-03-01", "-2.50", "Coffee")}, nil, ""))
+		})
+		reader.from = passerelle.DateOf(noon, time.UTC).AddDays(-300)
+		if o, got, err := reader.read(false); err != nil || o.State != passerelle.RateLimiting || len(got.ended) > 0 {
+			t.Errorf("the first read: %+v, %v, accounts %v", o, err, got.ended)
+		}
+		reader.now, bank.asked = noon.AddDate(0, 0, 1), nil
+		o, got, err := reader.read(present)
+		if err != nil || o.State != "" || len(got.ended) != 1 || len(got.rows) != 1 {
+			t.Errorf("the next day, present %t: %+v, %v, accounts %v", present, o, err, got.ended)
+		}
+		query := bank.asked[len(bank.asked)-1].URL.Query()
+		if from := query.Get("dateFrom"); (from == oldest) == present {
+			t.Errorf("the next day, present %t: from %s", present, from)
 		}
 	}
 }

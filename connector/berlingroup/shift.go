@@ -155,7 +155,7 @@ func (v *reading) readCertain(ctx context.Context, a *bankAccount, begin passere
 // settle passes on the transactions that are certain only at the end of a read.
 func (v *reading) settle(s *history) error {
 	for page := range slices.Chunk(append(s.sieve.released(), s.names.Settle()...), pageSize) {
-		if err := v.handOver(s, page); err != nil {
+		if err := v.out.Transactions(s.account.key, page); err != nil {
 			return err
 		}
 	}

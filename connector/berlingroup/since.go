@@ -1,6 +1,7 @@
 package berlingroup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -23,6 +24,9 @@ type accountMemory struct {
 	// Read is the day of the last read. Whole is the day of the last read by date.
 	Read  passerelle.Date `json:"read,omitzero"`
 	Whole passerelle.Date `json:"whole,omitzero"`
+	// Recent means that the bank refused older transactions than those of unapprovedDays. The next
+	// complete read drops it.
+	Recent bool `json:"recent,omitempty"`
 	// Reference is the reference of the entry after which the next read continues.
 	Reference string `json:"reference,omitempty"`
 	// Names contains the data by which transactions without an id are recognised.
@@ -74,20 +78,22 @@ func (v *reading) readSince(ctx context.Context, a *bankAccount, selected url.Va
 	if err != nil {
 		return false, err
 	}
-	if s.reference == "" {
-		s.reference = last.Reference
-	}
+	s.reference = cmp.Or(s.reference, last.Reference)
 	v.remember(s, last.Whole, identity.Memory{Renamed: last.Names.Renamed})
 	return true, v.out.AccountRead(a.key, v.day().AddDays(farDays))
 }
 
 // remember stores the state after a complete read.
 func (v *reading) remember(s *history, whole passerelle.Date, recognised identity.Memory) {
-	if v.memory.Accounts == nil {
-		v.memory.Accounts = map[string]accountMemory{}
+	v.memory.keep(s.account.key, accountMemory{Read: v.day(), Whole: whole, Reference: bounded(s.reference), Names: recognised})
+}
+
+// keep stores the data about an account, unless the memory has maxRemembered other accounts.
+func (m *readMemory) keep(key string, a accountMemory) {
+	if m.Accounts == nil {
+		m.Accounts = map[string]accountMemory{}
 	}
-	_, known := v.memory.Accounts[s.account.key]
-	if known || len(v.memory.Accounts) < maxRemembered {
-		v.memory.Accounts[s.account.key] = accountMemory{Read: v.day(), Whole: whole, Reference: bounded(s.reference), Names: recognised}
+	if _, known := m.Accounts[key]; known || len(m.Accounts) < maxRemembered {
+		m.Accounts[key] = a
 	}
 }

@@ -77,12 +77,18 @@ func (v *reading) readAccount(ctx context.Context, a *bankAccount) error {
 const unapprovedDays = 90
 
 // readByDate passes on the transactions since the day begin, as readCertain does. If the bank refuses
-// older ones, it passes on those of unapprovedDays. It returns the first day.
+// older ones, it passes on those of unapprovedDays. Later reads without the customer then begin
+// there, because the refused call may have been the last that the bank permits in a day. readByDate
+// returns the first day.
 func (v *reading) readByDate(ctx context.Context, a *bankAccount, begin passerelle.Date) (*history, passerelle.Date, error) {
-	recent := v.day().AddDays(1 - unapprovedDays)
-	s, err := v.readCertain(ctx, a, begin)
-	if refused, is := errors.AsType[*readRefusal](err); is && refused.code == "PERIOD_INVALID" && begin.Compare(recent) < 0 {
+	last, recent := v.memory.Accounts[a.key], later(begin, v.day().AddDays(1-unapprovedDays))
+	if last.Recent && !v.Device.Address.IsValid() {
 		begin = recent
+	}
+	s, err := v.readCertain(ctx, a, begin)
+	if refused, is := errors.AsType[*readRefusal](err); is && refused.code == "PERIOD_INVALID" && begin != recent {
+		last.Recent, begin = true, recent
+		v.memory.keep(a.key, last)
 		s, err = v.readCertain(ctx, a, begin)
 	}
 	return s, begin, err
@@ -91,14 +97,6 @@ func (v *reading) readByDate(ctx context.Context, a *bankAccount, begin passerel
 func (v *reading) history(a *bankAccount) *history {
 	last := v.memory.Accounts[a.key]
 	return &history{sieve: newSieve(), account: a, today: v.day(), names: identity.New(last.Names, last.Read, v.day())}
-}
-
-// handOver passes on a page of transactions unless the page is empty.
-func (v *reading) handOver(s *history, page []passerelle.TransactionDetails) error {
-	if len(page) == 0 {
-		return nil
-	}
-	return v.out.Transactions(s.account.key, page)
 }
 
 // history is one pass of a read over an account's transactions.

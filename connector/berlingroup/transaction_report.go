@@ -212,7 +212,9 @@ func (p *page) add(named identity.Transaction, d passerelle.TransactionDetails) 
 func (p *page) flush() error {
 	batch := p.batch
 	p.batch = nil
-	p.stopped = p.handOver(p.history, batch)
+	if len(batch) > 0 {
+		p.stopped = p.out.Transactions(p.history.account.key, batch)
+	}
 	return p.stopped
 }
 
