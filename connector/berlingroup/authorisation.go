@@ -342,14 +342,13 @@ func encrypts(link string) bool { return strings.Contains(link, "Encrypted") }
 // wait makes the authorisation wait for a step.
 func (b *Bank) wait(r request, next *authorisation, link string, wanted step, href string) error {
 	next.Step, next.Sealed = wanted, encrypts(link)
-	if wanted == atServer {
+	switch {
+	case wanted == atServer:
 		next.OAuth = cmp.Or(next.OAuth, newGrant())
 		return nil
-	}
-	if wanted == atPage && !b.page(href) {
+	case wanted == atPage && !b.page(href):
 		return b.fault(r, errNoPage, errNoPage.Error())
-	}
-	if wanted == atPage {
+	case wanted == atPage:
 		next.Page = href
 		return nil
 	}
@@ -440,23 +439,26 @@ func (b *Bank) callAbout(ctx context.Context, a *authorisation, p person, r requ
 	return said, got.header, err
 }
 
-// callAndUpdate sends a request about an authorisation and applies the response. Before a request
-// that starts an authorisation, it stores Unlisted, because this process may end before the
+// perform sends the request of the present step, with a body, and applies the response. Before a
+// request that starts an authorisation, it stores Unlisted, because this process may end before the
 // response arrives.
-func (b *Bank) callAndUpdate(ctx context.Context, a *authorisation, p person, r request) error {
-	before := a.Unlisted
-	if r.method == http.MethodPost {
-		a.Unlisted = true
+func (b *Bank) perform(ctx context.Context, a *authorisation, p person, body any) error {
+	r := request{call: "authorise", method: http.MethodPut, header: p.header(), body: body}
+	r.setTarget(a.At)
+	before, posts := a.Unlisted, a.Post
+	if posts {
+		r.method, a.Unlisted = http.MethodPost, true
+		b.file.prefer(r.header)
 		p.save(ctx)
 	}
 	said, header, err := b.callAbout(ctx, a, p, r)
-	if err == nil && a.Own == "" && r.method == http.MethodPost {
+	if err == nil && a.Own == "" && posts {
 		b.placeOwn(r, header.Get("Location"), a)
 	}
 	if err == nil {
 		err = b.update(r, a, said, header)
 	}
-	if r.method == http.MethodPost {
+	if posts {
 		a.Unlisted = before || mayHaveStarted(err)
 	}
 	return err
@@ -474,10 +476,7 @@ func mayHaveStarted(err error) bool {
 // page of the authorisation server, and gets the picture of a challenge.
 func (b *Bank) proceed(ctx context.Context, a *authorisation, p person) error {
 	if a.Step == atStart {
-		r := request{call: "authorise", method: http.MethodPost, header: p.header(), body: struct{}{}}
-		b.file.prefer(r.header)
-		r.setTarget(a.At)
-		if err := b.callAndUpdate(ctx, a, p, r); err != nil {
+		if err := b.perform(ctx, a, p, struct{}{}); err != nil {
 			return err
 		}
 	}
@@ -572,15 +571,9 @@ func (b *Bank) sendAnswer(ctx context.Context, a *authorisation, p person, value
 	if err != nil {
 		return err
 	}
-	r := request{call: "authorise", method: http.MethodPut, header: p.header(), body: body}
-	if a.Post {
-		r.method = http.MethodPost
-		b.file.prefer(r.header)
-	}
-	r.setTarget(a.At)
 	before := a.Step
 	a.Further = false
-	if err := b.callAndUpdate(ctx, a, p, r); err != nil {
+	if err := b.perform(ctx, a, p, body); err != nil {
 		return err
 	}
 	a.Person = cmp.Or(values[psuIDField], a.Person)

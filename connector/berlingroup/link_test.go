@@ -144,3 +144,20 @@ func TestLinksToStartedAuthorisations(t *testing.T) {
 		}
 	}
 }
+
+// TestStartOfStartedAuthorisations checks that the connector does not start an authorisation twice
+// if the link startAuthorisation leads to the authorisation that the bank has already started.
+func TestStartOfStartedAuthorisations(t *testing.T) {
+	for link, call := range map[string]string{"/authorisations/2": "PUT order/authorisations/2", "/authorisations": "POST order/authorisations"} {
+		bank := newScripted(t, map[string][]scriptedAnswer{
+			"POST /v1/payments/sepa-credit-transfers": once(http.StatusCreated, `{"transactionStatus":"RCVD","paymentId":"1","_links":{
+				"scaStatus":{"href":"`+order1+`/authorisations/2"},"startAuthorisation":{"href":"`+order1+link+`"}}}`),
+			call: once(http.StatusOK, `{"scaStatus":"received","_links":{"scaRedirect":{"href":"https://bank.example/page"}}}`),
+		})
+		o := bank.order("")
+		report, err := o.keep(o.able.Initiate(t.Context(), o.Order))
+		if want := call + " {}"; err != nil || report.ValidateURI != "https://bank.example/page" || !slices.Contains(bank.calls, want) {
+			t.Errorf("%s: %+v, %v, want the call %s in %q", link, report, err, want, bank.calls)
+		}
+	}
+}
