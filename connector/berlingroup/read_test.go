@@ -579,6 +579,50 @@ func TestOldTransactionsWithinTheLimit(t *testing.T) {
 	}
 }
 
+// TestEqualTransactionsAtTheFirstDay checks that no transaction counts as deleted when a read begins
+// between two equal transactions, because the bank returns no older ones. The second transaction
+// then gets the number of the first.
+func TestEqualTransactionsAtTheFirstDay(t *testing.T) {
+	for name, days := range map[string]int{"history_days": 90, "a refusal": 365} {
+		bank := newReadable(t, "[profile.accounts]", fmt.Sprintf("[profile.accounts]\nhistory_days = %d", days))
+		reader, last := bank.reader(), noon
+		older, younger := "2026-02-10", "2026-02-13"
+		bank.list(func(w http.ResponseWriter, r *http.Request) {
+			from, oldest := r.URL.Query().Get("dateFrom"), last.AddDate(0, 0, 1-90).Format(time.DateOnly)
+			if from < oldest {
+				answers(http.StatusBadRequest, `{"tppMessages":[{"category":"ERROR","code":"PERIOD_INVALID"}]}`)(w, r)
+				return
+			}
+			var lines []string
+			for _, day := range []string{older, younger} {
+				if day >= from {
+					lines = append(lines, line(day, "2026-02-10", "-2.50", "Coffee"))
+				}
+			}
+			fmt.Fprint(w, page(lines, nil, ""))
+		})
+		_, before, err := reader.read(false)
+		if err != nil || len(before.rows) != 2 {
+			t.Fatalf("%s: the first read: %v, %v", name, before.rows, err)
+		}
+		reader.from = passerelle.DateOf(noon, time.UTC).AddDays(-30)
+		last = noon.AddDate(0, 0, 70) // the first day is 2026-02-11, between the two
+		reader.now = last
+		_, after, err := reader.read(false)
+		if err != nil || len(after.rows) != 1 || len(after.ended) != 1 {
+			t.Fatalf("%s: the second read: %v, %v, accounts %v", name, after.rows, err, after.ended)
+		}
+		for key, row := range before.rows {
+			_, reported := after.rows[key]
+			for _, from := range after.ended {
+				if !reported && row.Date.Compare(from) >= 0 {
+					t.Errorf("%s: %s of %v counts as deleted from %v on", name, key, row.Date, from)
+				}
+			}
+		}
+	}
+}
+
 func TestBookingStatuses(t *testing.T) {
 	for statuses, want := range map[string]string{
 		`["booked"]`: "booked", `["booked", "pending"]`: "pending booked", `["booked", "pending", "both", "information", "all"]`: "both",

@@ -68,8 +68,12 @@ func (v *reading) readAccount(ctx context.Context, a *bankAccount) error {
 	if err := v.settle(s); err != nil {
 		return err
 	}
+	complete := begin
+	if !v.memory.Accounts[a.key].Read.IsZero() { // an earlier read has numbered equal transactions from an earlier day on
+		complete = begin.AddDays(overlapDays)
+	}
 	v.remember(s, v.day(), s.names.Remember(begin))
-	return v.out.AccountRead(a.key, later(from, begin))
+	return v.out.AccountRead(a.key, later(from, complete))
 }
 
 // unapprovedDays is the number of days of past transactions that a bank returns without a recent
