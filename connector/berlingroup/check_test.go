@@ -292,8 +292,8 @@ func TestKeyIDOfTheFile(t *testing.T) {
 		seen, _, _ = strings.Cut(r.Header.Get("Signature"), ",algorithm")
 		unknown(w, r)
 	}), nil)
-	w.with(`key = "qsealc.key"`, "key = \"qsealc.key\"\nkey_id = \"SN=9fa1,DN=CN=Test\"").load().Check(t.Context())
-	if want := `keyId="SN=9fa1,DN=CN=Test"`; seen != want {
+	w.with(`key = "qsealc.key"`, "key = \"qsealc.key\"\nkey_id = \"SN=9fa1,DN=CN=Test CA, O=Trust\"").load().Check(t.Context())
+	if want := `keyId="SN=9fa1,DN=CN=Test CA, O=Trust"`; seen != want {
 		t.Errorf("the signature begins with %s, want %s", seen, want)
 	}
 }

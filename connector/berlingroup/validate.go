@@ -48,7 +48,7 @@ var (
 	colorForm   = regexp.MustCompile(`^[0-9a-fA-F]{6}$`)
 	versionForm = regexp.MustCompile(`^1\.3(\.[0-9]{1,2})?$`)
 	clientForm  = regexp.MustCompile(`^[!-~]{1,255}$`)
-	keyForm     = regexp.MustCompile(`^[!#-~]{0,500}$`)
+	keyForm     = regexp.MustCompile(`^([!#-~]([ !#-~]{0,498}[!#-~])?)?$`)
 )
 
 // These are the limits of numbers in the file. The number of a source is ten times the bank's
@@ -160,7 +160,7 @@ func (f *File) checkPlaces(r *rules) {
 		r.hold(s.Certificate != "", "signature.certificate", "names no file")
 		r.hold((s.Key != "") != (len(s.Command) > 0), "signature", "needs either key or command")
 		r.among("signature.digest", s.Digest, digests)
-		r.hold(keyForm.MatchString(s.KeyID), "signature.key_id", "must have at most 500 printable ASCII characters, without blanks and quotes")
+		r.hold(keyForm.MatchString(s.KeyID), "signature.key_id", "must have at most 500 printable ASCII characters, without quotes and without blanks at the ends")
 		r.each("signature.headers", s.Headers, signable)
 		for _, name := range []string{"digest", "x-request-id"} {
 			r.hold(slices.Contains(s.Headers, name), "signature.headers", "must have %s", name)

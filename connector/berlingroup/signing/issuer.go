@@ -18,8 +18,11 @@ type attribute struct {
 // attributeSET is one part of a name. Package asn1 reads types with this suffix as sets.
 type attributeSET []attribute
 
-// shortNames lists the attributes that have a short name in RFC 2253: CN, C, L, ST, STREET, O and OU.
-var shortNames = []string{"2.5.4.3", "2.5.4.6", "2.5.4.7", "2.5.4.8", "2.5.4.9", "2.5.4.10", "2.5.4.11"}
+// shortNames maps the attributes that have a short name in RFC 2253 to this name.
+var shortNames = map[string]string{
+	"2.5.4.3": "CN", "2.5.4.6": "C", "2.5.4.7": "L", "2.5.4.8": "ST", "2.5.4.9": "STREET", "2.5.4.10": "O", "2.5.4.11": "OU",
+	"0.9.2342.19200300.100.1.25": "DC", "0.9.2342.19200300.100.1.1": "UID",
+}
 
 // issuerOf returns the name of the issuer as RFC 2253 writes it: the parts of the certificate from
 // the last to the first, and other attributes with their encoding. Trust service providers have such
@@ -36,12 +39,18 @@ func issuerOf(c *x509.Certificate) string {
 		var texts []string
 		for j, one := range set {
 			text := one.Type.String() + "=#" + hex.EncodeToString(one.Value.FullBytes)
-			if slices.Contains(shortNames, one.Type.String()) {
-				text = pkix.RDNSequence{{decoded[i][j]}}.String()
+			if name := shortNames[one.Type.String()]; name != "" {
+				text = name + "=" + escaped(decoded[i][j].Value)
 			}
 			texts = append(texts, text)
 		}
 		parts = append(parts, strings.Join(texts, "+"))
 	}
 	return strings.Join(parts, ",")
+}
+
+// escaped returns a value as RFC 2253 writes it. Package pkix does so only for attributes that it
+// knows.
+func escaped(value any) string {
+	return strings.TrimPrefix(pkix.RDNSequence{{{Type: asn1.ObjectIdentifier{2, 5, 4, 3}, Value: value}}}.String(), "CN=")
 }

@@ -60,11 +60,17 @@ func TestKeyID(t *testing.T) {
 	text := func(kind int, value string) partSET {
 		return partSET{{asn1.ObjectIdentifier{2, 5, 4, kind}, asn1.RawValue{Tag: asn1.TagUTF8String, Bytes: []byte(value)}}}
 	}
+	account := func(kind int, value string) partSET { // an attribute of RFC 4519 with the arc of the pilot directory
+		return partSET{{asn1.ObjectIdentifier{0, 9, 2342, 19200300, 100, 1, kind}, asn1.RawValue{Tag: asn1.TagIA5String, Bytes: []byte(value)}}}
+	}
+	const user, mail, component = 1, 3, 25
 	const country, place, organization, name, identifier = 6, 7, 10, 3, 97
 	for want, parts := range map[string][]partSET{
 		"CN=Test%20CA,O=Trust,C=DE":                                {text(country, "DE"), text(organization, "Trust"), text(name, "Test CA")},
 		"C=DE,O=Trust,CN=CA":                                       {text(name, "CA"), text(organization, "Trust"), text(country, "DE")},
 		"CN=CA,2.5.4.97=#0c084e545244452d3131,O=Trust,L=Bonn,C=DE": {text(country, "DE"), text(place, "Bonn"), text(organization, "Trust"), text(identifier, "NTRDE-11"), text(name, "CA")},
+		`UID=7,CN=CA,DC=a\+b,DC=example`:                           {account(component, "example"), account(component, "a+b"), text(name, "CA"), account(user, "7")},
+		"CN=CA,0.9.2342.19200300.100.1.3=#16016d":                  {account(mail, "m"), text(name, "CA")},
 		`CN=A\, B+O=Trust`:                                         {append(text(name, "A, B"), text(organization, "Trust")...)},
 	} {
 		issuer, err := asn1.Marshal(parts)
