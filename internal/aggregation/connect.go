@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"passerelle"
@@ -173,7 +174,7 @@ func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user pass
 		return a.firstRead(ctx, run, reader, with)
 	}
 	err = a.readOn(ctx, run, reader, with)
-	if err == nil && run.lease.c.State == passerelle.Wrongpass && len(r.Values) > 0 {
+	if err == nil && run.lease.c.State == passerelle.Wrongpass && run.supplied {
 		err = wrongpass(run.lease.c.Message)
 	}
 	return run.lease.c, err
@@ -277,13 +278,17 @@ func (a *Aggregation) takeLease(ctx context.Context, d passerelle.Domain, id pas
 	return run, reader, nil
 }
 
-// sort separates the supplied values. Values of the connector's own fields are stored. The other
-// values answer questions of the institution, and sort returns them.
+// sort separates the supplied values. Values of the connector's own fields are stored. Values that
+// answer questions of the institution are returned. sort drops all others.
 func (run *syncRun) sort(ctx context.Context, supplied map[string]string) (map[string]string, error) {
 	fields := run.profile.Data.Fields
-	fresh := own(fields, supplied)
-	answers := maps.Clone(supplied)
-	maps.DeleteFunc(answers, func(name, _ string) bool { _, isOwn := fresh[name]; return isOwn })
+	asked, err := run.lease.c.Asked()
+	if err != nil {
+		return nil, err
+	}
+	fresh, answers := own(fields, supplied), maps.Clone(supplied)
+	maps.DeleteFunc(answers, func(name, _ string) bool { _, isOwn := fresh[name]; return isOwn || !slices.Contains(asked, name) })
+	run.supplied = len(fresh)+len(answers) > 0
 	if len(fresh) == 0 {
 		return answers, nil
 	}
@@ -302,12 +307,10 @@ func (run *syncRun) sort(ctx context.Context, supplied map[string]string) (map[s
 // own returns the values that belong to fields of the connector. It leaves out answers, which are
 // not stored.
 func own(fields []connector.Field, supplied map[string]string) map[string]string {
-	kept := map[string]string{}
-	for _, f := range fields {
-		if value, there := supplied[f.Name]; there {
-			kept[f.Name] = value
-		}
-	}
+	kept := maps.Collect(maps.All(supplied)) // never nil
+	maps.DeleteFunc(kept, func(name, _ string) bool {
+		return !slices.ContainsFunc(fields, func(f connector.Field) bool { return f.Name == name })
+	})
 	return kept
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -268,6 +269,37 @@ func TestStepsOfAPerson(t *testing.T) {
 		}
 		if len(h.accounts(true)) != 4 {
 			t.Errorf("%d accounts", len(h.accounts(true)))
+		}
+	})
+}
+
+// TestValuesThatNobodyAskedFor checks that the connector gets only answers to the questions of its
+// last read. Other values, such as a query parameter of a proxy, do not count as answers or as new
+// credentials.
+func TestValuesThatNobodyAskedFor(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		id := h.shared(s)
+		var got []map[string]string
+		ends := connector.Outcome{State: passerelle.AdditionalInformationNeeded, Fields: []connector.Field{{Name: "otp", Type: "text", Label: "Code"}}}
+		s.read = func(_ context.Context, r connector.DataRequest, _ connector.Sink) (connector.Outcome, error) {
+			got = append(got, r.Answers)
+			return ends, nil
+		}
+		resume := func(name, value string) error {
+			_, err := h.Resume(t.Context(), h.domain, h.user.ID, id, aggregation.Request{Values: map[string]string{name: value, "foo": "1"}})
+			return err
+		}
+		must(t, resume("otp", "1")) // not yet asked
+		must(t, resume("otp", "2"))
+		ends = connector.Outcome{State: passerelle.Wrongpass}
+		must(t, resume("bar", "3"))
+		must(t, resume("bar", "4"))
+		var refused *passerelle.Error
+		if err := resume("password", "5"); !errors.As(err, &refused) || refused.Code != "wrongpass" {
+			t.Errorf("new credentials: %v", err)
+		}
+		if want := []map[string]string{{}, {"otp": "2"}, {}, {}, {}}; !reflect.DeepEqual(got, want) {
+			t.Errorf("the connector got %v, want %v", got, want)
 		}
 	})
 }

@@ -32,6 +32,8 @@ type syncRun struct {
 	profile    connector.Profile
 	settings   settings.Values
 	attended   bool
+	// supplied means that the request has values that the connector or the institution asks for.
+	supplied bool
 	// terminable means that the connector can end consents at the institution.
 	terminable bool
 	started    time.Time

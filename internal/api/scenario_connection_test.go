@@ -271,6 +271,27 @@ func TestNothingIsLeftOfConnections(t *testing.T) {
 	})
 }
 
+// A parameter that is not a field of the connection is no credential: the answer is the connection in
+// the state wrongpass, as without the parameter.
+func TestParametersAreNoCredentials(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		var c struct {
+			ID    int64
+			State string
+		}
+		s.do(t, ask{method: "POST", path: "/connections", token: "user", body: connecting}).decode(t, &c)
+		path := fmt.Sprint("/connections/", c.ID)
+		s.do(t, ask{method: "PUT", path: path, token: "user", body: `{"password":"wrong"}`}).says(t, 400, "wrongpass", "")
+		for _, query := range []string{"", "?foo=1"} {
+			s.do(t, ask{method: "PUT", path: path + query, token: "user"}).says(t, 200, "", "").decode(t, &c)
+			if c.State != "wrongpass" {
+				t.Errorf("PUT %s%s: the state %q", path, query, c.State)
+			}
+		}
+		s.do(t, ask{method: "PUT", path: path + "?password=1234", token: "user"}).says(t, 200, "", "")
+	})
+}
+
 // Values that are encrypted with the domain's key work like plain values, for a new connection and
 // for later changes. For a new connection, the service decrypts only the values of the connector's
 // fields.

@@ -53,6 +53,22 @@ type Connection struct {
 	Locked bool
 }
 
+// Asked returns the names of the fields that the institution asks for.
+func (c Connection) Asked() ([]string, error) {
+	if c.Fields == "" {
+		return nil, nil
+	}
+	var asked []struct{ Name string }
+	if err := json.Unmarshal([]byte(c.Fields), &asked); err != nil {
+		return nil, fmt.Errorf("read the fields that connection %d needs: %w", c.ID, err)
+	}
+	names := make([]string, len(asked))
+	for i, f := range asked {
+		names[i] = f.Name
+	}
+	return names, nil
+}
+
 const connectionColumns = `id, domain_id, user_id, connector_uuid, created, state, message, fields, url, active, established,
 	last_update, last_push, expire, next_try, consent_until, failures, unattended_from, unattended, read_soon, version, sync, lease_until >= {now}`
 

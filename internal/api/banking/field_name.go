@@ -2,8 +2,6 @@ package banking
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"passerelle/internal/httpapi"
 )
@@ -27,16 +25,6 @@ func (s *Service) fieldNamesOf(ctx context.Context, c *httpapi.Caller, at oneCon
 	if err != nil {
 		return nil, err
 	}
-	names := s.fieldNames(one.Connector)
-	if one.Fields == "" {
-		return names, nil
-	}
-	var asked []struct{ Name string }
-	if err := json.Unmarshal([]byte(one.Fields), &asked); err != nil {
-		return nil, fmt.Errorf("read the fields that connection %d needs: %w", one.ID, err)
-	}
-	for _, f := range asked {
-		names = append(names, f.Name)
-	}
-	return names, nil
+	asked, err := one.Asked()
+	return append(s.fieldNames(one.Connector), asked...), err
 }
