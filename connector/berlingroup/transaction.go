@@ -58,7 +58,7 @@ func (v *reading) readAccount(ctx context.Context, a *bankAccount) error {
 			return err
 		}
 	}
-	s, begin, err := v.readByDate(ctx, a, later(from.AddDays(-overlapDays), earliest))
+	s, complete, err := v.readByDate(ctx, a, later(from.AddDays(-overlapDays), earliest))
 	if err != nil {
 		return err
 	}
@@ -68,11 +68,7 @@ func (v *reading) readAccount(ctx context.Context, a *bankAccount) error {
 	if err := v.settle(s); err != nil {
 		return err
 	}
-	complete := begin
-	if !v.memory.Accounts[a.key].Read.IsZero() { // an earlier read has numbered equal transactions from an earlier day on
-		complete = begin.AddDays(overlapDays)
-	}
-	v.remember(s, v.day(), s.names.Remember(begin))
+	v.remember(s, v.day(), s.names.Remember(complete))
 	return v.out.AccountRead(a.key, later(from, complete))
 }
 
@@ -83,7 +79,7 @@ const unapprovedDays = 90
 // readByDate passes on the transactions since the day begin, as readCertain does. If the bank refuses
 // older ones, it passes on those of unapprovedDays. Later reads without the customer then begin
 // there, because the refused call may have been the last that the bank permits in a day. readByDate
-// returns the first day.
+// returns the first complete day.
 func (v *reading) readByDate(ctx context.Context, a *bankAccount, begin passerelle.Date) (*history, passerelle.Date, error) {
 	last, recent := v.memory.Accounts[a.key], later(begin, v.day().AddDays(1-unapprovedDays))
 	if last.Recent && !v.Device.Address.IsValid() {
@@ -94,6 +90,9 @@ func (v *reading) readByDate(ctx context.Context, a *bankAccount, begin passerel
 		last.Recent, begin = true, recent
 		v.memory.keep(a.key, last)
 		s, err = v.readCertain(ctx, a, begin)
+	}
+	if !last.Read.IsZero() { // an earlier read has numbered equal transactions from an earlier day on
+		begin = begin.AddDays(overlapDays)
 	}
 	return s, begin, err
 }
