@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"net/http"
 	"slices"
 	"strings"
@@ -92,8 +93,21 @@ func TestACancellationThatWaits(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
 		id := d.validated()
-		d.submit(d.paymentPath(id), d.paymentPath(id), "act", "cancel payment")
-		d.shows(d.paymentPath(id), []string{"must approve the cancellation on the bank&#39;s page"}, "has not responded")
+		d.shows(d.paymentPath(id), nil, `id="approve-at"`)
+		confirm := d.paymentPath(id) + "/confirm?act=cancel+payment"
+		d.shows(confirm, []string{"The service asks the bank to cancel the payment. The bank may ask the payer to approve the cancellation."}, "The payment ends")
+		d.submit(confirm, d.paymentPath(id), "act", "cancel payment")
+		p, err := d.DB.Payment(t.Context(), d.Domain.ID, passerelle.PaymentID(id), false)
+		must(t, err)
+		address := html.EscapeString(p.ValidateURI)
+		if p.Detail != payment.Cancelling || address == "" {
+			t.Fatalf("the payment is %s, %s at %q", p.State, p.Detail, address)
+		}
+		const next = "The bank is waiting for the payer to confirm or refuse the cancellation on the bank&#39;s page."
+		d.shows(d.paymentPath(id), []string{next, ">" + address + "</pre>", `data-copy="approve-at"`}, "has not responded")
+		viewer := newFixture(t, d.Instance)
+		viewer.enter(operators.Viewer)
+		viewer.shows(d.paymentPath(id), []string{next}, address, `data-copy="approve-at"`)
 	})
 }
 

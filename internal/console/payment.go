@@ -35,6 +35,9 @@ type paymentData struct {
 	Timeline     []timelineRow
 	Evidence     []evidenceRow
 	Acts         []actButton
+	// ApproveAt is the address of the bank's page on which the payer approves a cancellation. Only
+	// operators who may cancel see it, because it may open a session of the payer at the bank.
+	ApproveAt string
 	// Objections lists the first banks that do not fully support the payment. Objecting is the
 	// number of all such banks.
 	Objections []objection
@@ -143,6 +146,9 @@ func (c *Console) show(pc *page.Context, revealed bool) error {
 	}
 	if unknown {
 		data.State, data.Next = page.Unknown, nextForUnknown
+	}
+	if p.Detail == payment.Cancelling && mayDo(pc, actCancel) {
+		data.ApproveAt = p.ValidateURI
 	}
 	if message := nameText(pc, p.ErrorDescription, revealed); data.Code != "" {
 		data.Message = message
@@ -376,9 +382,18 @@ func (c *Console) clientActs(p *payment.Payment) []actButton {
 		acts = append(acts, actButton{Act: actResume, Label: "Ask bank now"})
 	}
 	if p.MayCancel(payment.ByClient, c.cancellable(p)) == nil {
-		acts = append(acts, actButton{Act: actCancel, Label: "Cancel payment", Effect: "The payment ends. This cannot be undone.", Grave: true})
+		acts = append(acts, actButton{Act: actCancel, Label: "Cancel payment", Effect: cancelEffect(p), Grave: true})
 	}
 	return acts
+}
+
+// cancelEffect returns the consequence of a cancellation. The bank decides about an order that it
+// has.
+func cancelEffect(p *payment.Payment) string {
+	if p.State == payment.Created {
+		return "The payment ends, and no money moves. This cannot be undone."
+	}
+	return "The service asks the bank to cancel the payment. The bank may ask the payer to approve the cancellation. A cancelled payment cannot be restored."
 }
 
 // Forms and the audit log have these names for acts on a payment.

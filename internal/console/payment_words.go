@@ -20,8 +20,8 @@ var nextByAction = map[payment.Action]string{
 // nextByCancellation maps an action of the API to a text about a cancellation that waits for the
 // payer.
 var nextByCancellation = map[payment.Action]string{
-	payment.Redirect:   "The payer must approve the cancellation on the bank's page. The API has the address of this page in validate_uri.",
-	payment.Decoupled:  "The payer must approve the cancellation in the bank's app.",
+	payment.Redirect:   "The bank is waiting for the payer to confirm or refuse the cancellation on the bank's page.",
+	payment.Decoupled:  "The bank is waiting for the payer to confirm or refuse the cancellation in the bank's app.",
 	payment.FillFields: "The payer must enter what the bank asks for before it cancels, in the webview.",
 }
 
