@@ -123,11 +123,11 @@ func (c *Console) auditFilter(pc *page.Context, data *auditData) (operatorstore.
 	data.Since, data.Until = supplied("since"), supplied("until")
 	f.Act, f.Subject, f.Refused = data.Act, data.Subject, data.Refused
 	data.Selected = data.Deployment || data.Refused || data.Act+data.Subject+data.ID+data.Since+data.Until+supplied("operator") != ""
-	if f.Operator, err = page.ParseID[store.OperatorID]("operator", supplied("operator")); err != nil {
+	if f.Operator, err = page.ParseID[store.OperatorID]("Operator", supplied("operator")); err != nil {
 		return f, err
 	}
 	data.Operator = f.Operator
-	if f.SubjectID, err = page.ParseID[int64]("id", data.ID); err != nil {
+	if f.SubjectID, err = page.ParseID[int64]("Subject number", data.ID); err != nil {
 		return f, err
 	}
 	err = auditDays(pc, data, &f)
@@ -137,16 +137,16 @@ func (c *Console) auditFilter(pc *page.Context, data *auditData) (operatorstore.
 func auditDays(pc *page.Context, data *auditData, f *operatorstore.AuditFilter) error {
 	var err error
 	if data.Since != "" {
-		if f.From, err = page.DayStart("since", data.Since, pc.Zone, 0); err != nil {
+		if f.From, err = page.DayStart("From", data.Since, pc.Zone, 0); err != nil {
 			return err
 		}
 	}
 	if data.Until != "" {
-		if f.Until, err = page.DayStart("until", data.Until, pc.Zone, 1); err != nil {
+		if f.Until, err = page.DayStart("To", data.Until, pc.Zone, 1); err != nil {
 			return err
 		}
 	}
-	return page.CheckDays("until", f.From, f.Until)
+	return page.CheckDays("To", f.From, f.Until)
 }
 
 // addChain adds the state of the shown chain.

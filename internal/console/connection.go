@@ -94,7 +94,8 @@ func sourceText(name, institution string) string {
 
 // connectionRow is a connection in a list.
 type connectionRow struct {
-	ID        passerelle.ConnectionID
+	ID passerelle.ConnectionID
+	// User is zero in a list of one user's connections.
 	User      passerelle.UserID
 	Connector string
 	State     page.ConnectionWord

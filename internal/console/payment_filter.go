@@ -30,9 +30,31 @@ type listField struct {
 	choices func(*Console, *page.Context) ([]choice, error)
 	// among reports whether a value outside the returned choices is valid.
 	among func(c *Console, pc *page.Context, value string) (bool, error)
-	// take adds a value of the field to the filter of the list. The value is not empty.
+	// take adds a value of the field to the filter of the list. The value is not empty. Errors name
+	// the field by its label, as the page does.
 	take func(*page.Context, *listing, string) error
 }
+
+// labelFor returns the label of the field when it has these choices. Without a list of choices,
+// operators type the number or the name of one.
+func (f listField) labelFor(all []choice) string {
+	switch {
+	case len(all) <= maxChoices:
+		return f.label
+	case f.among != nil:
+		return f.label + " number"
+	}
+	return f.label + " name"
+}
+
+// Functions that check values use the labels of these fields.
+const (
+	labelNumber = "Number"
+	labelFirst  = "From"
+	labelLast   = "To"
+	labelLeast  = "Minimum amount"
+	labelMost   = "Maximum amount"
+)
 
 // choice is a value that a field may have.
 type choice struct {
@@ -49,12 +71,12 @@ type shownField struct {
 // listFields has the filters of the API, in their order on the page. TestFiltersAreThoseOfTheAPI
 // lists the differences.
 var listFields = []listField{
-	{name: "id", label: "Number", take: takeNumber},
+	{name: "id", label: labelNumber, take: takeNumber},
 	{name: "reference", label: "End-to-end id", take: takeText(func(l *listing) *string { return &l.Reference })},
 	{name: "label", label: "Label begins with", personal: true, take: takeLabel},
 	{name: "state", label: "State", choices: choicesOf(payment.States(), page.StateWord.Word), take: takeText(func(l *listing) *string { return &l.State })},
-	{name: "first", label: "From", kind: "date", take: takeFirst},
-	{name: "last", label: "To", kind: "date", take: takeLast},
+	{name: "first", label: labelFirst, kind: "date", take: takeFirst},
+	{name: "last", label: labelLast, kind: "date", take: takeLast},
 	{name: "date", label: "Dates apply to", rare: true, choices: dateChoices, take: takeText(func(l *listing) *string { return &l.DateField })},
 	{name: "code", label: "Error code", rare: true, choices: choicesOf(payment.ErrorCodes(), page.Code.Word), take: takeText(func(l *listing) *string { return &l.ErrorCode })},
 	{name: "connector", label: "Connector", rare: true, choices: (*Console).connectorChoices, take: takeConnector},
@@ -65,8 +87,8 @@ var listFields = []listField{
 		func(l *listing) (*string, *string) { return &l.Payer, &l.PayerEnd })},
 	{name: "beneficiary", label: "Beneficiary's account, or its last four characters", rare: true, personal: true, take: takeAccount(
 		func(l *listing) (*string, *string) { return &l.Beneficiary, &l.BeneficiaryEnd })},
-	{name: "least", label: "Minimum amount", rare: true, take: takeAmount(func(l *listing) *int64 { return &l.Least })},
-	{name: "most", label: "Maximum amount", rare: true, take: takeAmount(func(l *listing) *int64 { return &l.Most })},
+	{name: "least", label: labelLeast, rare: true, take: takeAmount(labelLeast, func(l *listing) *int64 { return &l.Least })},
+	{name: "most", label: labelMost, rare: true, take: takeAmount(labelMost, func(l *listing) *int64 { return &l.Most })},
 	{name: "bank", label: "Bank's reference", rare: true, take: takeText(func(l *listing) *string { return &l.BankPaymentID })},
 	{name: "website", label: "Website", rare: true, take: takeText(func(l *listing) *string { return &l.Website })},
 }
@@ -124,12 +146,7 @@ func maySearch(pc *page.Context) bool {
 const maxChoices = 100
 
 func (f *shownField) choose(all []choice, field listField) {
-	switch {
-	case len(all) > maxChoices && field.among != nil:
-		f.Label += " number"
-		return
-	case len(all) > maxChoices:
-		f.Label += " name"
+	if f.Label = field.labelFor(all); len(all) > maxChoices {
 		return
 	}
 	for _, one := range all {
@@ -154,7 +171,7 @@ func (c *Console) listing(pc *page.Context, values url.Values) (listing, error) 
 			return list, err
 		}
 		if field.personal && !maySearch(pc) {
-			return list, passerelle.InvalidField(field.name, "filters by personal data, which in a live domain requires an operator with the right to see it and a second factor")
+			return list, passerelle.InvalidField(field.label, "filters by personal data, which in a live domain requires an operator with the right to see it and a second factor")
 		}
 		list.personal = list.personal || field.personal
 		if err := field.take(pc, &list, value); err != nil {
@@ -171,15 +188,15 @@ func (c *Console) listing(pc *page.Context, values url.Values) (listing, error) 
 // checkBounds fails when an upper bound is less than its lower bound.
 func (l *listing) checkBounds() error {
 	if l.Most != 0 && l.Most < l.Least {
-		return passerelle.InvalidField("most", "must not be less than the minimum amount")
+		return passerelle.InvalidField(labelMost, "must not be less than the minimum amount")
 	}
-	return page.CheckDays("last", l.From, l.Until)
+	return page.CheckDays(labelLast, l.From, l.Until)
 }
 
 // checkField checks the value of a field and returns it. In a field with choices, the input must be
 // a choice, the label of a choice, or a value that among accepts.
 func (c *Console) checkField(pc *page.Context, field listField, value string) (string, error) {
-	if err := passerelle.CheckText(field.name, value, maxFilter); err != nil || field.choices == nil {
+	if err := passerelle.CheckText(field.label, value, maxFilter); err != nil || field.choices == nil {
 		return value, err
 	}
 	all, err := field.choices(c, pc)
@@ -198,7 +215,7 @@ func (c *Console) checkField(pc *page.Context, field listField, value string) (s
 			return value, err
 		}
 	}
-	return value, passerelle.InvalidField(field.name, "is not one of the options")
+	return value, passerelle.InvalidField(field.labelFor(all), "is not one of the options")
 }
 
 // within limits the list to the connectors in uuids.
@@ -232,7 +249,7 @@ func takeText(of func(*listing) *string) func(*page.Context, *listing, string) e
 func takeNumber(_ *page.Context, l *listing, value string) error {
 	id, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || id <= 0 {
-		return passerelle.InvalidField("id", "must be the number of a payment")
+		return passerelle.InvalidField(labelNumber, "must be the number of a payment")
 	}
 	l.Only = passerelle.PaymentID(id)
 	return nil
@@ -245,13 +262,13 @@ func takeLabel(_ *page.Context, l *listing, value string) error {
 
 func takeFirst(pc *page.Context, l *listing, value string) error {
 	var err error
-	l.From, err = page.DayStart("first", dayText(pc, value), pc.Zone, 0)
+	l.From, err = page.DayStart(labelFirst, dayText(pc, value), pc.Zone, 0)
 	return err
 }
 
 func takeLast(pc *page.Context, l *listing, value string) error {
 	var err error
-	l.Until, err = page.DayStart("last", dayText(pc, value), pc.Zone, 1)
+	l.Until, err = page.DayStart(labelLast, dayText(pc, value), pc.Zone, 1)
 	return err
 }
 
@@ -287,11 +304,11 @@ func takeAccount(of func(*listing) (whole, end *string)) func(*page.Context, *li
 }
 
 // takeAmount returns the function for a field that contains an amount with at most two decimals.
-func takeAmount(of func(*listing) *int64) func(*page.Context, *listing, string) error {
+func takeAmount(label string, of func(*listing) *int64) func(*page.Context, *listing, string) error {
 	return func(_ *page.Context, l *listing, value string) error {
-		amount, err := passerelle.ParseMoney("amount", value, "EUR")
+		amount, err := passerelle.ParseMoney(label, value, "EUR")
 		if err == nil && amount.Minor <= 0 {
-			err = passerelle.InvalidField("amount", "must be more than zero")
+			err = passerelle.InvalidField(label, "must be more than zero")
 		}
 		*of(l) = amount.Minor
 		return err

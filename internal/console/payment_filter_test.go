@@ -6,6 +6,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -77,4 +78,36 @@ func parametersOfPayments(t *testing.T) (names []string) {
 		names = append(names, one.Name)
 	}
 	return names
+}
+
+// TestFiltersNameTheirFields checks that a message about a wrong filter names the field by the
+// label on the page, and not by the name of the parameter.
+func TestFiltersNameTheirFields(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Viewer)
+		long := strings.Repeat("x", 201)
+		hook := d.webhookPath(d.register("PAYMENT_STATE_UPDATED", "http://127.0.0.1:1/hook", nil))
+		for path, want := range map[string]string{
+			d.domainPath("/payments?state=odd"):               "State: is not one of the options",
+			d.domainPath("/payments?id=odd"):                  "Number: must be the number of a payment",
+			d.domainPath("/payments?first=odd"):               "From: must be a day",
+			d.domainPath("/payments?last=odd"):                "To: must be a day",
+			d.domainPath("/payments?least=0"):                 "Minimum amount: must be more than zero",
+			d.domainPath("/payments?most=odd"):                "Maximum amount: must be",
+			d.domainPath("/payments?least=2&most=1"):          "Maximum amount: must not be less than the minimum amount",
+			d.domainPath("/payments?reference=" + long):       "End-to-end id: ",
+			d.domainPath("/audit?operator=odd"):               "Operator: must be a number",
+			d.domainPath("/audit?id=odd"):                     "Subject number: must be a number",
+			d.domainPath("/audit?since=odd"):                  "From: must be a day",
+			d.domainPath("/audit?until=odd"):                  "To: must be a day",
+			hook + "?state=odd":                               "State: must be one of",
+			hook + "?first=odd":                               "From: must be a day",
+			hook + "?first=2026-02-02&last=2026-02-01":        "To: must not be before the first day",
+			d.domainPath("/simulation/receiver?name=" + long): "Name: at most 200 characters",
+		} {
+			if body := d.get(path).body; !strings.Contains(body, "<p>"+want) {
+				t.Errorf("%s does not say %q: %s", path, want, body)
+			}
+		}
+	})
 }

@@ -12,6 +12,30 @@ import (
 	"passerelle/internal/store"
 )
 
+// TestTheMessageOfTheBankIsOnThePage checks that a page with the bank's message does not send the
+// operator to look for it, and that each text about an instruction has its own line.
+func TestTheMessageOfTheBankIsOnThePage(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Administrator)
+		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
+		d.simulateMessage(id, "The balance is too low.")
+		d.shows(d.paymentPath(id), []string{
+			"The bank's message: “The balance is too low.”", "The message says why.",
+			`>rejected</span><br><small title="bankMessage">refused with a message</small><br><small>The balance is too low.</small></td>`,
+		}, "message below", "to see the complete message")
+	})
+}
+
+// simulateMessage simulates that the bank refuses a payment with a message.
+func (d *fixture) simulateMessage(id int64, message string) {
+	d.t.Helper()
+	d.OK(d.Call("POST", fmt.Sprintf("/sandbox/payments/%d/simulate", id), d.ConfigToken, map[string]any{"state": "rejected", "error_code": "bankMessage"}))
+	p, err := d.DB.Payment(d.t.Context(), d.Domain.ID, passerelle.PaymentID(id), true)
+	must(d.t, err)
+	p.ErrorDescription, p.Instructions[0].ErrorDescription = message, message
+	must(d.t, d.DB.Write(d.t.Context(), func(tx *store.Tx) error { return tx.UpdatePayment(p, nil, nil) }))
+}
+
 // TestThePageHasOneReason checks that a rejected payment's page has the bank's message beside the
 // meaning of the error code.
 func TestThePageHasOneReason(t *testing.T) {

@@ -81,7 +81,7 @@ var adviceByCode = map[payment.ErrorCode]advice{
 	payment.CancelledByUser:      {"The payer cancelled.", "Nothing to do, unless the payer wants to try again."},
 	payment.CancelledByClient:    {"The application cancelled.", "Nothing to do."},
 	payment.ConfirmationRefused:  {"The application refused to confirm the order.", "Nothing to do."},
-	payment.BankMessage:          {"The bank refused, with a message for the payer.", "Show personal data to see the message below."},
+	payment.BankMessage:          {"The bank refused, with a message for the payer.", "The message says why. If it is unclear, the payer must ask the bank."},
 	payment.InvalidValue:         {"The bank does not accept one of the values in the order.", "The bank's own status is in the timeline; compare the order with the bank's page."},
 	payment.WebsiteUnavailable:   {"The bank was not available.", "Try again later. The bank's page shows its recent calls."},
 	payment.Bug:                  {"An unexpected error occurred, at the bank or in this service.", "The log has the details under the request id."},

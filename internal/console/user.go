@@ -156,7 +156,9 @@ func (c *Console) user(pc *page.Context) error {
 	}
 	rows, data.Pager = page.Paged(pc, w, rows, func(one bankstore.Connection) []any { return page.ByID(one.ID) })
 	for _, one := range rows {
-		data.Connections = append(data.Connections, c.connectionRow(pc, one))
+		row := c.connectionRow(pc, one)
+		row.User = 0 // the title names the user
+		data.Connections = append(data.Connections, row)
 	}
 	return pages.Send(pc, "user", fmt.Sprintf("User %d", data.ID), data)
 }

@@ -136,7 +136,7 @@ func TestOneUser(t *testing.T) {
 		shared := list.Accounts[0]
 		d.OK(d.Call("PUT", fmt.Sprintf("/users/me/accounts/%d?all", shared.ID), token, map[string]any{"disabled": false, "name": hostile}))
 
-		d.shows(d.userPath(id, ""), []string{fmt.Sprint("/connections/", connection, `"`), "working", "until deleted"})
+		d.shows(d.userPath(id, ""), []string{fmt.Sprint("/connections/", connection, `"`), "working", "until deleted"}, fmt.Sprint("of user ", id))
 		masked := shared.IBAN[:4] + " **** " + shared.IBAN[len(shared.IBAN)-4:]
 		page := d.userPath(id, "/accounts")
 		d.shows(page, []string{masked, "Show personal data", "planted"}, shared.IBAN, shared.Number, hostile, `id="planted"`)

@@ -225,16 +225,16 @@ func (d *webhookData) filter(pc *page.Context, w store.Webhook) (store.WebhookDa
 	var err error
 	f := store.WebhookDataFilter{Domain: pc.Domain.ID, Webhook: w.ID, State: store.WebhookState(d.Only)}
 	if d.Only != "" && f.State != store.WebhookPending && f.State != store.WebhookDelivered && f.State != store.WebhookDropped {
-		return f, passerelle.InvalidField("state", "must be one of %q", d.States)
+		return f, passerelle.InvalidField("State", "must be one of %q", d.States)
 	}
 	if d.First != "" {
-		f.From, err = page.DayStart("first", d.First, pc.Zone, 0)
+		f.From, err = page.DayStart("From", d.First, pc.Zone, 0)
 	}
 	if err == nil && d.Last != "" {
-		f.Until, err = page.DayStart("last", d.Last, pc.Zone, 1)
+		f.Until, err = page.DayStart("To", d.Last, pc.Zone, 1)
 	}
 	if err == nil {
-		err = page.CheckDays("last", f.From, f.Until)
+		err = page.CheckDays("To", f.From, f.Until)
 	}
 	return f, err
 }
