@@ -12,9 +12,9 @@ import (
 type keysCommand struct {
 	Create keysCreate `cmd:"" help:"Create the key file of a new deployment, readable only by its owner. An existing file is never replaced."`
 	List   keysList   `cmd:"" help:"List the ids of the master keys, oldest first, without the keys."`
-	Rotate keysRotate `cmd:"" help:"Add a master key. The service uses it after its next start. The older keys stay, because they decrypt existing values."`
+	Rotate keysRotate `cmd:"" help:"Add a master key. The service uses it after its next start. The older keys stay, because they decrypt existing values. Restart every process before keys rewrap."`
 	Seal   keysSeal   `cmd:"" help:"Encrypt the account numbers of payments in a database from an earlier version. Stop every process first." resume:"the encrypted payments are kept, and the same command encrypts the rest"`
-	Rewrap keysRewrap `cmd:"" help:"Re-encrypt all values in the database under the newest master key, while the service runs." resume:"the encrypted values are kept, and the same command encrypts the rest"`
+	Rewrap keysRewrap `cmd:"" help:"Re-encrypt all values in the database under the newest master key, while the service runs. First restart every process with the newest key file: other processes cannot encrypt values afterwards." resume:"the encrypted values are kept, and the same command encrypts the rest"`
 }
 
 // ownKeys is the flag of the commands that manage a key file.
@@ -23,11 +23,18 @@ type ownKeys struct {
 }
 
 // keyFileView is the printed form of a key file. Current is the id of the master key that encrypts
-// new values.
+// new values. Note says what to do next.
 type keyFileView struct {
 	File    string `json:"file"`
 	Current string `json:"current"`
+	Note    string `json:"note,omitempty"`
 }
+
+// noteRotated and noteRewrapped say what to restart before the next step.
+const (
+	noteRotated   = "Before keys rewrap, stop every process, give it this file, and start it again: a process reads its key file only at its start."
+	noteRewrapped = "A process that has not read the newest key cannot encrypt values any more, and its /readyz fails: restart it with the newest key file."
+)
 
 type keysCreate struct {
 	ownKeys
@@ -38,7 +45,7 @@ type keysCreate struct {
 func (n *keysCreate) Run(c *console) error {
 	err := keys.Create(n.KeyFile)
 	if errors.Is(err, fs.ErrExist) && n.IfMissing {
-		return n.show(c)
+		return n.show(c, "")
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("--key-file: %s already exists and was left unchanged: without it, values encrypted with it cannot be decrypted", n.KeyFile)
@@ -46,16 +53,16 @@ func (n *keysCreate) Run(c *console) error {
 	if err != nil {
 		return fmt.Errorf("--key-file: %w", err)
 	}
-	return n.show(c)
+	return n.show(c, "")
 }
 
-func (o ownKeys) show(c *console) error {
+func (o ownKeys) show(c *console, note string) error {
 	ring, err := openKeys(o.KeyFile)
 	if err != nil {
 		return err
 	}
 	ids := ring.MasterKeys()
-	return c.show(keyFileView{o.KeyFile, ids[len(ids)-1]})
+	return c.show(keyFileView{o.KeyFile, ids[len(ids)-1], note})
 }
 
 // masterKeyView is a master key in a printed list.
@@ -88,7 +95,7 @@ func (r *keysRotate) Run(c *console) error {
 		if err := ring.Replace(r.KeyFile, ring.Rotated()); err != nil {
 			return fmt.Errorf("--key-file: %w", err)
 		}
-		return r.show(c)
+		return r.show(c, noteRotated)
 	})
 }
 
@@ -114,11 +121,12 @@ type keysRewrap struct {
 }
 
 // rewrapView is the output of rewrap: how many encrypted values it read, how many had an older key,
-// and how many keys it removed.
+// and how many keys it removed. Note is set when it changed a value.
 type rewrapView struct {
-	Values    int64 `json:"values"`
-	Rewrapped int64 `json:"rewrapped"`
-	Retired   int   `json:"retired_keys"`
+	Values    int64  `json:"values"`
+	Rewrapped int64  `json:"rewrapped"`
+	Retired   int    `json:"retired_keys"`
+	Note      string `json:"note,omitempty"`
 }
 
 // rewrapBatch is the largest number of values that one transaction changes. It is also the largest
@@ -164,6 +172,9 @@ func rewrap(c *console, db *store.DB) (rewrapView, error) {
 	defer meter.End()
 	meter.Expect(all, "values")
 	view.Values, view.Rewrapped, err = db.Rewrap(c.ctx, rewrapBatch, meter.At)
+	if view.Rewrapped > 0 {
+		view.Note = noteRewrapped
+	}
 	return view, err
 }
 

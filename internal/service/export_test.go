@@ -15,6 +15,9 @@ func Metrics(s *Service) prometheus.Collector { return s.metrics.Registry().(*pr
 // Measure reads the metrics of the domains.
 func Measure(ctx context.Context, s *Service) error { return s.measure(ctx) }
 
+// NoteKeys runs one pass of the loop that checks the keys.
+func NoteKeys(ctx context.Context, s *Service) error { return s.noteKeys(ctx) }
+
 // FollowPayments runs one pass of the loop that follows payments.
 func FollowPayments(ctx context.Context, s *Service) error { return s.followPayments(ctx) }
 

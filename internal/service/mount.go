@@ -17,6 +17,7 @@ import (
 	"passerelle/internal/httpd"
 	"passerelle/internal/reference"
 	"passerelle/internal/settings"
+	"passerelle/internal/store"
 	"passerelle/internal/web"
 	"passerelle/internal/webview"
 )
@@ -254,12 +255,31 @@ func (s *Service) asCalled(handler http.Handler) http.Handler {
 	})
 }
 
+// checkKeys checks that this process has the keys of the database. The first time that a key is
+// missing, the log says what to do, because responses to clients do not.
+func (s *Service) checkKeys(ctx context.Context) error {
+	err := s.DB.CheckKeys(ctx)
+	if errors.Is(err, store.ErrOtherKeys) && !s.lacksKey.Swap(true) {
+		s.config.Log.Error("this process lacks the newest master key of the database, so /readyz fails, and requests that must encrypt a value get 503: restart the process with the newest key file", "error", err)
+	}
+	return err
+}
+
+// noteKeys runs checkKeys for a service that nobody asks for its readiness. Its log has the error
+// once, and not once for each pass.
+func (s *Service) noteKeys(ctx context.Context) error {
+	if err := s.checkKeys(ctx); !errors.Is(err, store.ErrOtherKeys) {
+		return err
+	}
+	return nil
+}
+
 // checks returns the conditions that must hold for the service to be ready.
 func (s *Service) checks() []httpd.Check {
 	return []httpd.Check{
 		{Name: "database", Probe: s.DB.Database.Ping},
 		{Name: "schema", Probe: s.DB.Database.SchemaCurrent},
-		{Name: "keys", Probe: s.DB.CheckKeys},
+		{Name: "keys", Probe: s.checkKeys},
 		{Name: "draining", Probe: func(context.Context) error {
 			if s.draining.Load() {
 				return passerelle.Unavailable

@@ -198,6 +198,8 @@ type Service struct {
 	certificate *background.Loop
 	// draining is set when the program is stopping.
 	draining atomic.Bool
+	// lacksKey is set when the log has said that this process lacks a key.
+	lacksKey atomic.Bool
 	// warned is the time of the last warning about an unknown proxy, in microseconds since 1970.
 	warned atomic.Int64
 }
@@ -331,6 +333,7 @@ func (s *Service) standing() background.Group {
 		{Name: "forget attempts to sign in", Every: time.Minute, Pass: s.Operators.Forget, Log: c.Log},
 		{Name: "chain the audit log", Every: time.Second, Pass: (&audit.Log{DB: s.DB, Name: rand.Text()}).Chain, Log: c.Log},
 		{Name: "measure the domains", Every: time.Minute, Pass: s.measure, Log: c.Log},
+		{Name: "check the keys", Every: time.Minute, Pass: s.noteKeys, Log: c.Log},
 		{Name: "purge", Every: time.Hour, Pass: s.purge, Log: c.Log},
 		{Name: "share the health of banks", Every: disturbanceEvery, Pass: s.ShareBankHealth, Log: c.Log},
 		{Name: "add words of earlier payments", Every: time.Minute, Pass: s.eachDomain(s.addEarlierWords), Log: c.Log},

@@ -2,13 +2,16 @@ package service_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,6 +77,43 @@ func awaitDraining(t *testing.T, s *service.Service) {
 		}
 		return
 	}
+}
+
+// TestAMissingKeyIsNamedOnce: after keys rewrap, a process without the newest key is not ready. Its
+// log says once what to do.
+func TestAMissingKeyIsNamedOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, url string) {
+		var log bytes.Buffer
+		ring := keys.Generate()
+		s := opened(t, service.Config{Database: url, Keys: ring, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		ready := func() string {
+			w := httptest.NewRecorder()
+			s.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/readyz", nil))
+			return w.Body.String()
+		}
+		fresh, err := store.Open(t.Context(), url, store.Options{Keys: ring.Rotated()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer fresh.Close()
+		if said := ready(); strings.Contains(said, "keys") || strings.Contains(log.String(), "master key") {
+			t.Errorf("before, it says %s, and logs %s", said, &log)
+		}
+		if _, _, err := fresh.Rewrap(t.Context(), 10, func(int64) {}); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if said := ready(); !strings.Contains(said, `"failing":["keys"]`) {
+				t.Errorf("afterwards, it says %s", said)
+			}
+			if err := service.NoteKeys(t.Context(), s); err != nil {
+				t.Errorf("the loop fails: %v", err)
+			}
+		}
+		if n := strings.Count(log.String(), "restart the process with the newest key file"); n != 1 {
+			t.Errorf("the log names the cause %d times, want once: %s", n, &log)
+		}
+	})
 }
 
 func TestAnotherKeyFileIsNoticed(t *testing.T) {
