@@ -191,19 +191,13 @@ Passerelle is ready. Nothing here moves real money.
   config token   {config}
   users token    {users}
 
-A first payment:
+The README continues from here. Its next commands, also at {docs}, need these variables in a second terminal:
 
-  TOKEN=$(curl -s {base}/auth/token -d grant_type=client_credentials -d client_id={id} \
-    -d client_secret={given} -d scope=payments:admin | sed 's/.*"token":"\([^"]*\)".*/\1/')
+  BASE={base}
+  CLIENT_ID={id}
+  CLIENT_SECRET={given}
+  CONFIG={config}
 
-  curl -s {base}/payments -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{
-    "client_redirect_uri": "{shop}/back",
-    "instructions": [{
-      "amount": 12.50, "currency": "EUR", "label": "Invoice 42", "execution_date_type": "instant",
-      "beneficiary": {"scheme_name": "iban", "identification": "FR7630006000011234567890189", "label": "Shop"}
-    }]
-  }'
-
-The README continues from here. Stop with Ctrl-C; the data is kept.
+Stop with Ctrl-C; the data is kept.
 
 `

@@ -243,7 +243,7 @@ If its row does not say otherwise, a payment has one instruction of type ` + "`"
 
 | Step | Who does what |
 |---|---|
-| validate | The payer chooses the bank in the webview and continues, with the named fields. |
+| validate | The payer chooses the bank in the webview and continues. The webview does not ask for optional fields. For a step with a named field, the application therefore chooses the bank: ` + "`POST /payments/{id}` with `{\"connector_uuid\": …, \"fields\": {\"use_case_pay\": \"decoupled\"}, \"validated\": true, \"webview_url\": …}`" + `. |
 | approve, refuse | The payer decides on the bank's page or in its app, from the named account. With ` + "`use_case_pay=redirect`" + ` and ` + "`redirect_no_confirmation`" + `, a ` + "`GET`" + ` of ` + "`validate_uri`" + ` approves. |
 | submit, confirm, psu_validate, resume | The payer answers the webview's next question with the named fields, with yes or no, or by returning. |
 | ask to cancel | The application sends ` + "`POST /payments/{id}` with `{\"cancel\": true, \"client_redirect_uri\": …}`" + `. |
