@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 	"unicode/utf8"
 
 	"passerelle"
+	"passerelle/internal/domains"
 	"passerelle/internal/inbox"
 	"passerelle/internal/secretfile"
 	"passerelle/internal/uploads"
@@ -14,20 +17,24 @@ import (
 )
 
 type importCommand struct {
-	BaseURL    string `required:"" placeholder:"URL" help:"Base URL of the API with its version, such as http://127.0.0.1:8080/2.0."`
-	TokenFile  string `required:"" placeholder:"FILE|-" help:"File with the token of the user, or - for standard input."`
-	Connection int64  `placeholder:"ID" help:"Connection for statement files. By default, the user's first connection for files, or a new connection."`
-	Mapping    string `placeholder:"FILE" help:"File with a JSON object that says how to read CSV files. The connection stores this mapping."`
-	Unbalanced bool   `help:"Also import statements with transactions that do not add up from the opening to the closing balance."`
-	DryRun     bool   `help:"Only report what an import would change."`
-	Watch      bool   `help:"Keep importing files that arrive in the folder or bucket, and move them to its subfolder imported or refused."`
-	BucketFile string `placeholder:"FILE" help:"File with the address of a bucket, s3://KEY:SECRET@HOST/BUCKET/PREFIX, readable only by its owner. The command imports the objects of this bucket."`
+	BaseURL    string        `required:"" placeholder:"URL" help:"Base URL of the API with its version, such as http://127.0.0.1:8080/2.0."`
+	TokenFile  string        `required:"" placeholder:"FILE|-" help:"File with the token of the user, or - for standard input."`
+	Connection int64         `placeholder:"ID" help:"Connection for statement files. By default, the user's first connection for files, or a new connection."`
+	Mapping    string        `placeholder:"FILE" help:"File with a JSON object that says how to read CSV files. The connection stores this mapping."`
+	Unbalanced bool          `help:"Also import statements with transactions that do not add up from the opening to the closing balance."`
+	DryRun     bool          `help:"Only report what an import would change."`
+	Watch      bool          `help:"Keep importing files that arrive in the folder or bucket, and move them to its subfolder imported or refused."`
+	Settle     time.Duration `default:"10s" least:"0s" help:"With --watch, the time for which a file in the folder must not change before the command imports it."`
+	BucketFile string        `placeholder:"FILE" help:"File with the address of a bucket, s3://KEY:SECRET@HOST/BUCKET/PREFIX, readable only by its owner. The command imports the objects of this bucket."`
 
 	Files []string `arg:"" optional:"" name:"file" help:"Statement files, or folders of statement files."`
 }
 
-// errRefused means that the service refused files, which the command has already printed.
-var errRefused = errors.New("some files were refused")
+// These errors mean that the service refused files, which the command has already printed.
+var (
+	errRefused       = errors.New("some files were refused, so the command imported no file")
+	errRefusedLately = errors.New("some files were refused; the command imported the other files")
+)
 
 // Run previews all files, and imports them only if the service refuses no file. With --watch, it
 // instead imports files as they arrive.
@@ -44,11 +51,11 @@ func (i *importCommand) Run(c *console) error {
 		return err
 	}
 	results, refused, err := sendAll(c, to, files, true)
-	if err == nil && !refused && !i.DryRun {
-		results, refused, err = sendAll(c, to, files, false)
-	}
 	if err != nil {
 		return err
+	}
+	if !refused && !i.DryRun {
+		return importAll(c, to, files)
 	}
 	if err := c.show(results); err != nil {
 		return err
@@ -59,9 +66,24 @@ func (i *importCommand) Run(c *console) error {
 	return nil
 }
 
+// importAll imports files. It prints what it has imported even if it fails.
+func importAll(c *console, to *uploads.Uploader, files []inbox.WaitingFile) error {
+	results, refused, err := sendAll(c, to, files, false)
+	if unshown := c.show(results); unshown != nil {
+		return unshown
+	}
+	if err == nil && refused {
+		return errRefusedLately
+	}
+	return err
+}
+
 // open returns an uploader. Without --connection, it finds the connection, or makes one unless
 // --dry-run is set.
 func (i *importCommand) open(ctx context.Context) (*uploads.Uploader, error) {
+	if _, err := domains.HostOf(passerelle.Sandbox, strings.TrimSuffix(i.BaseURL, "/")); err != nil {
+		return nil, err
+	}
 	token, err := contentOf(i.TokenFile)
 	if err != nil {
 		return nil, fmt.Errorf("read the file of --token-file: %w", err)
@@ -135,7 +157,7 @@ func (i *importCommand) inbox() (inbox.Inbox, error) {
 	case i.BucketFile == "" && len(i.Files) != 1:
 		return nil, passerelle.InvalidField("watch", "needs one folder, or --bucket-file")
 	case i.BucketFile == "":
-		return inbox.NewFolder(i.Files[0])
+		return inbox.NewFolder(i.Files[0], i.Settle, time.Now)
 	}
 	address, err := secretfile.Text("bucket-file", i.BucketFile)
 	if err != nil {

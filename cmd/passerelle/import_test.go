@@ -131,7 +131,7 @@ func TestWatchedFolder(t *testing.T) {
 	out, in := io.Pipe()
 	exited := make(chan int, 1)
 	go func() {
-		exited <- run(ctx, []string{"import", "--base-url", base, "--token-file", token, "--watch", "--json", folder}, nil, in, t.Output())
+		exited <- run(ctx, []string{"import", "--base-url", base, "--token-file", token, "--watch", "--settle", "0s", "--json", folder}, nil, in, t.Output())
 		in.Close()
 	}()
 	lines := json.NewDecoder(out)
@@ -175,7 +175,7 @@ func TestWatchEndsWithItsToken(t *testing.T) {
 	out, in := io.Pipe()
 	exited := make(chan int, 1)
 	go func() {
-		exited <- run(t.Context(), []string{"import", "--base-url", base, "--token-file", token, "--watch", "--json", folder}, nil, in, t.Output())
+		exited <- run(t.Context(), []string{"import", "--base-url", base, "--token-file", token, "--watch", "--settle", "0s", "--json", folder}, nil, in, t.Output())
 		in.Close()
 	}()
 	var first []uploads.Uploaded

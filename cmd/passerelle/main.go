@@ -325,20 +325,40 @@ func (c *console) show(result any) error {
 }
 
 // showOne prints the fields of a struct by their JSON names, without empty fields. It prints the
-// number zero unless omitempty is set, because zero may be a result, such as the number of due
-// events. It aligns the lines of a value.
+// number zero and the value false unless omitempty is set, because they may be results, such as the
+// number of due events. It aligns the lines of a value.
 func (c *console) showOne(value reflect.Value) error {
 	for value.Kind() == reflect.Pointer {
 		value = value.Elem()
 	}
 	for i := range value.NumField() {
 		name, option, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
-		if field := value.Field(i); !field.IsZero() || field.CanInt() && option == "" {
-			text := strings.ReplaceAll(fmt.Sprint(reflect.Indirect(field)), "\n", "\n"+strings.Repeat(" ", 17))
+		field := value.Field(i)
+		result := field.CanInt() || field.Kind() == reflect.Bool
+		if !field.IsZero() || result && option == "" {
+			text := strings.ReplaceAll(lines(field), "\n", "\n"+strings.Repeat(" ", 17))
 			if _, err := fmt.Fprintf(c.out, "%-16s %s\n", name, text); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// lines returns a value as text for people. The items of a list are on one line if each item is one
+// word, and otherwise on a line each.
+func lines(value reflect.Value) string {
+	for value.Kind() == reflect.Pointer || value.Kind() == reflect.Interface {
+		value = value.Elem()
+	}
+	if value.Kind() != reflect.Slice {
+		return fmt.Sprint(value)
+	}
+	items, separator := make([]string, value.Len()), ", "
+	for i := range items {
+		if items[i] = fmt.Sprint(value.Index(i)); strings.Contains(items[i], " ") {
+			separator = "\n"
+		}
+	}
+	return strings.Join(items, separator)
 }

@@ -31,14 +31,17 @@ func (b *bucket) Files(ctx context.Context) ([]WaitingFile, error) {
 		beginning += "/"
 	}
 	objects, err := b.place.Objects(ctx, beginning, maxWaiting)
-	files := make([]WaitingFile, len(objects))
-	for i, object := range objects {
-		files[i] = WaitingFile{object.Key, object.ETag, func(ctx context.Context) (io.ReadCloser, error) {
+	var files []WaitingFile
+	for _, object := range objects {
+		if object.Size == 0 || unfinished(path.Base(object.Key)) {
+			continue
+		}
+		files = append(files, WaitingFile{Name: object.Key, version: object.ETag, open: func(ctx context.Context) (io.ReadCloser, error) {
 			if object.Size > MaxSize {
 				return nil, ErrSize
 			}
 			return b.place.Read(ctx, object.Key)
-		}}
+		}})
 	}
 	return files, err
 }

@@ -7,14 +7,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"passerelle"
 )
 
-// Named returns the named files, and the files in the named folders except hidden files. The files
-// of a folder are ordered by name.
+// Named returns the named files, and the files in the named folders except hidden files and files
+// with the names of incomplete files. The files of a folder are ordered by name.
 func Named(names []string) ([]WaitingFile, error) {
 	var files []WaitingFile
 	for _, name := range names {
@@ -39,7 +38,7 @@ func Named(names []string) ([]WaitingFile, error) {
 }
 
 func onDisk(name string) WaitingFile {
-	return WaitingFile{name, "", func(context.Context) (io.ReadCloser, error) { return os.Open(name) }}
+	return WaitingFile{Name: name, open: func(context.Context) (io.ReadCloser, error) { return os.Open(name) }}
 }
 
 func inFolder(folder string) ([]WaitingFile, error) {
@@ -49,27 +48,41 @@ func inFolder(folder string) ([]WaitingFile, error) {
 	}
 	var files []WaitingFile
 	for _, e := range within {
-		if e.Type().IsRegular() && !strings.HasPrefix(e.Name(), ".") {
+		if e.Type().IsRegular() && !unfinished(e.Name()) {
 			files = append(files, onDisk(filepath.Join(folder, e.Name())))
 		}
 	}
 	return files, nil
 }
 
-// folder is an inbox in a folder. It remembers the files that the last call of Files found.
+// folder is an inbox in a folder. A file is complete when it has not changed for the time settle. seen
+// has the files that the last call of Files found.
 type folder struct {
-	name string
-	seen map[string]os.FileInfo
+	name   string
+	settle time.Duration
+	now    func() time.Time
+	seen   map[string]sighting
 }
 
-// NewFolder makes the inbox of a folder that exists.
-func NewFolder(name string) (Inbox, error) {
+// sighting is the state of a file, and the time when Files found the file in this state first.
+type sighting struct {
+	os.FileInfo
+	since time.Time
+}
+
+func (s sighting) same(now os.FileInfo) bool {
+	return s.FileInfo != nil && os.SameFile(s.FileInfo, now) && s.Size() == now.Size() && s.ModTime().Equal(now.ModTime())
+}
+
+// NewFolder makes the inbox of a folder that exists. A file is complete when it has not changed
+// between two calls of Files, and for the time settle.
+func NewFolder(name string, settle time.Duration, now func() time.Time) (Inbox, error) {
 	for _, within := range []string{importedFolder, refusedFolder} {
 		if err := os.MkdirAll(filepath.Join(name, within), 0o700); err != nil {
 			return nil, fmt.Errorf("make a folder for files that are done: %w", err)
 		}
 	}
-	return &folder{name: name}, nil
+	return &folder{name: name, settle: settle, now: now}, nil
 }
 
 func (*folder) Pause() time.Duration { return 2 * time.Second }
@@ -79,28 +92,36 @@ func (f *folder) Files(context.Context) ([]WaitingFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	seen := f.seen
-	f.seen = map[string]os.FileInfo{}
+	seen, now := f.seen, f.now()
+	f.seen = map[string]sighting{}
 	var complete []WaitingFile
 	for _, file := range all {
 		stat, err := os.Stat(file.Name)
 		if err != nil {
 			continue // the file has disappeared
 		}
-		f.seen[file.Name] = stat
-		if before := seen[file.Name]; before != nil && unchanged(before, stat) {
+		before := seen[file.Name]
+		if !before.same(stat) {
+			f.seen[file.Name] = sighting{stat, now}
+			continue
+		}
+		f.seen[file.Name] = before
+		if stat.Size() > 0 && now.Sub(before.since) >= f.settle {
+			file.changed = func() bool { return f.changed(file.Name) }
 			complete = append(complete, file)
 		}
 	}
 	return complete, nil
 }
 
-func unchanged(before, now os.FileInfo) bool {
-	return os.SameFile(before, now) && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime())
+// changed reports whether a file has changed since the last call of Files.
+func (f *folder) changed(name string) bool {
+	now, err := os.Stat(name)
+	return err == nil && !f.seen[name].same(now)
 }
 
 func (f *folder) Done(_ context.Context, file WaitingFile, refused string) error {
-	if now, err := os.Stat(file.Name); err == nil && f.seen[file.Name] != nil && !unchanged(f.seen[file.Name], now) {
+	if file.changed != nil && file.changed() {
 		return nil
 	}
 	to := importedFolder

@@ -14,6 +14,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
+	"slices"
+	"strings"
 	"time"
 
 	"passerelle"
@@ -22,8 +25,9 @@ import (
 // Inbox is a folder, or a prefix of a bucket.
 type Inbox interface {
 	// Files returns the complete files, ordered by name. From a bucket, it returns at most
-	// maxWaiting files. A file in a folder is complete when it has not changed since the previous
-	// call.
+	// maxWaiting files. A file in a folder is complete when it has not changed for some seconds, see
+	// [NewFolder]. An empty file, a hidden file, and a file with the name of an incomplete file are
+	// never complete, because other programs create such files before they write the content.
 	Files(ctx context.Context) ([]WaitingFile, error)
 	// Done moves a processed file into the folder "imported". If refused is not empty, it contains
 	// the reason for a refusal. Done then moves the file into the folder "refused", and writes the
@@ -49,6 +53,9 @@ type WaitingFile struct {
 	// version identifies the content of a file in a bucket.
 	version string
 	open    func(ctx context.Context) (io.ReadCloser, error)
+	// changed reports whether another program has changed the file since Files returned it. It is
+	// nil for a file whose content cannot change while it is read.
+	changed func() bool
 }
 
 // MaxSize is the size of the largest file that Read reads, in bytes.
@@ -56,6 +63,10 @@ const MaxSize = 32 << 20
 
 // ErrSize means that a file is larger than MaxSize.
 var ErrSize = fmt.Errorf("the file has more than %d MiB", MaxSize>>20)
+
+// ErrChanged means that another program changed a file while Read read it. Files returns the file
+// again when it is complete.
+var ErrChanged = errors.New("the file changed while it was read")
 
 // Read returns the content of the file.
 func (f WaitingFile) Read(ctx context.Context) ([]byte, error) {
@@ -68,7 +79,18 @@ func (f WaitingFile) Read(ctx context.Context) ([]byte, error) {
 	if err == nil && len(content) > MaxSize {
 		err = ErrSize
 	}
+	if err == nil && f.changed != nil && f.changed() {
+		err = ErrChanged
+	}
 	return content, err
+}
+
+// incomplete lists endings that programs add to the name of a file until they have written all of it.
+var incomplete = []string{".part", ".partial", ".filepart", ".tmp", ".temp", ".crdownload"}
+
+// unfinished reports whether a name is that of a hidden or an incomplete file.
+func unfinished(name string) bool {
+	return strings.HasPrefix(name, ".") || slices.Contains(incomplete, strings.ToLower(path.Ext(name)))
 }
 
 // freeName returns the name if it is free. Otherwise it returns the name with the first number that

@@ -31,7 +31,7 @@ type place struct {
 func folder(t *testing.T) place {
 	t.Helper()
 	root := t.TempDir()
-	in, err := inbox.NewFolder(root)
+	in, err := inbox.NewFolder(root, 0, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,6 +244,87 @@ func TestFilesThatChangeDuringTheMove(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, p.all()); diff != "" {
 			t.Errorf("%s: %s", at, diff)
+		}
+	}
+}
+
+// TestSlowFiles checks that the inbox of a folder returns a file only when the file has not changed
+// for the time to settle. A program may pause while it writes a file.
+func TestSlowFiles(t *testing.T) {
+	root, now := t.TempDir(), time.Now()
+	in, err := inbox.NewFolder(root, 10*time.Second, func() time.Time { return now })
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(root, "slow.csv")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := func(after time.Duration) []inbox.WaitingFile {
+		t.Helper()
+		now = now.Add(after)
+		files, err := in.Files(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return files
+	}
+	write("")
+	for range 3 {
+		if files := list(10 * time.Second); len(files) > 0 {
+			t.Errorf("an empty file does not wait: %v", files)
+		}
+	}
+	write("half of ")
+	list(time.Second)
+	if files := list(8 * time.Second); len(files) > 0 {
+		t.Errorf("half of a file does not wait: %v", files)
+	}
+	write("half of it and the other half")
+	list(time.Second)
+	if files := list(9 * time.Second); len(files) > 0 {
+		t.Errorf("a file that was just completed does not wait: %v", files)
+	}
+	files := list(time.Second)
+	if len(files) != 1 {
+		t.Fatalf("a complete file still waits: %v", files)
+	}
+	if text, err := files[0].Read(t.Context()); err != nil || string(text) != "half of it and the other half" {
+		t.Errorf("%q (%v)", text, err)
+	}
+	write("half of it and the other half, and more")
+	if _, err := files[0].Read(t.Context()); !errors.Is(err, inbox.ErrChanged) {
+		t.Errorf("a file that has changed since it was listed: %v", err)
+	}
+}
+
+// TestIncompleteFiles checks that the inbox ignores empty files, hidden files, and files whose name
+// says that a program still writes them.
+func TestIncompleteFiles(t *testing.T) {
+	for name, open := range map[string]func(*testing.T) place{"folder": folder, "bucket": bucket} {
+		p := open(t)
+		left := map[string]string{"empty.csv": "", ".hidden.csv": "text", "a.csv.part": "text", "a.csv.filepart": "text", "b.TMP": "text", "c.csv.tmp": "text"}
+		for file, text := range left {
+			p.put(file, text)
+		}
+		p.put("part.csv", "text")
+		for range 2 { // a file in a folder must stay unchanged between two calls
+			files, err := p.Files(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range files {
+				if err := p.Done(t.Context(), f, ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		left["imported/part.csv"] = "text"
+		if diff := cmp.Diff(left, p.all()); diff != "" {
+			t.Errorf("%s: %s", name, diff)
 		}
 	}
 }

@@ -35,10 +35,11 @@ import (
 
 var errNoConnection = errors.New("the user has no connection for statement files, so there is nothing to compare with; import once to make one")
 
-// Uploaded is the printed result for a file. Refused is the reason why the service did not import
-// the file.
+// Uploaded is the printed result for a file. Imported is false after a preview. Refused is the reason
+// why the service did not import the file.
 type Uploaded struct {
 	File         string        `json:"file"`
+	Imported     bool          `json:"imported"`
 	Format       string        `json:"format,omitempty"`
 	Accounts     int           `json:"accounts,omitempty"`
 	Transactions int           `json:"transactions,omitempty"`
@@ -135,6 +136,10 @@ func (c *Uploader) Send(ctx context.Context, file inbox.WaitingFile, preview boo
 		view.Refused, view.unread = err.Error(), err
 		return view, nil //nolint:nilerr // the error is part of the result
 	}
+	if len(bytes.TrimSpace(content)) == 0 {
+		view.Refused = "the file is empty"
+		return view, nil
+	}
 	query := url.Values{"name": {cut(path.Base(filepath.ToSlash(file.Name)))}, "preview": {strconv.FormatBool(preview)}, "unbalanced": {strconv.FormatBool(c.Unbalanced)}}
 	if c.Mapping != "" {
 		query.Set("mapping", c.Mapping)
@@ -146,6 +151,7 @@ func (c *Uploader) Send(ctx context.Context, file inbox.WaitingFile, preview boo
 		view.Refused = options.Replace(refused.Error())
 		return view, nil
 	}
+	view.Imported = err == nil && !preview
 	view.Format, view.Accounts = answer.Message, len(answer.Accounts)
 	for _, a := range answer.Accounts {
 		view.Transactions, view.New, view.Changed, view.Removed = view.Transactions+a.Transactions, view.New+a.New, view.Changed+a.Changed, view.Removed+a.Removed
@@ -253,8 +259,8 @@ func (c *Uploader) Watch(ctx context.Context, in inbox.Inbox, report func(Upload
 var errAway = errors.New("something is away")
 
 // takeFiles imports the waiting files. A file that cannot be read now stays in its place, and does
-// not hold up the files after it. A file that is too large is refused. A file that has disappeared
-// has no result.
+// not hold up the files after it. A file that is too large is refused. A file that has disappeared,
+// or that changed while it was read, has no result.
 func (c *Uploader) takeFiles(ctx context.Context, in inbox.Inbox, report func(Uploaded) error) error {
 	files, err := in.Files(ctx)
 	if err != nil {
@@ -271,7 +277,7 @@ func (c *Uploader) takeFiles(ctx context.Context, in inbox.Inbox, report func(Up
 			return fmt.Errorf("%w: %w", errAway, err)
 		}
 		if result.unread != nil && !errors.Is(result.unread, inbox.ErrSize) {
-			if !errors.Is(result.unread, fs.ErrNotExist) {
+			if !errors.Is(result.unread, fs.ErrNotExist) && !errors.Is(result.unread, inbox.ErrChanged) {
 				waiting = fmt.Errorf("%w: %w", errAway, result.unread)
 			}
 			continue

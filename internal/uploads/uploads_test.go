@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -42,7 +43,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	folder := t.TempDir()
-	in, err := inbox.NewFolder(folder)
+	in, err := inbox.NewFolder(folder, 0, time.Now)
 	must(err)
 	for _, name := range []string{"a disappears", "b is locked", "c"} {
 		must(os.WriteFile(filepath.Join(folder, name), []byte("text"), 0o600))
