@@ -235,7 +235,11 @@ func sinkFailureComesBack(ctx context.Context, s Customer) error {
 	}
 	out := newCollected()
 	out.fails = errFull
-	if _, err := s.Reader.Read(ctx, request, out); !errors.Is(err, errFull) {
+	_, err = s.Reader.Read(ctx, request, out)
+	if err == nil {
+		return errors.New("the read ended without the error of its sink, or sent no data")
+	}
+	if !errors.Is(err, errFull) {
 		return fmt.Errorf("the sink failed, and the read ended with %w", err)
 	}
 	return nil

@@ -3,6 +3,7 @@ package servicetest_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,6 +21,7 @@ import (
 	"passerelle/connector/connectortest"
 	"passerelle/connector/remote"
 	"passerelle/connector/remote/conformance"
+	"passerelle/connector/remote/start"
 	"passerelle/internal/service"
 	"passerelle/internal/servicetest"
 	"passerelle/payment"
@@ -52,6 +55,32 @@ func TestStartedProgramsConform(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestStartedProgramsExplainTheirCall: a program that is called without a port, with a folder that
+// does not exist or with a short secret says what is right.
+func TestStartedProgramsExplainTheirCall(t *testing.T) {
+	for language, interpreter := range map[string]string{"python": "python3", "node": "node", "shell": "bash"} {
+		code, folder := t.TempDir(), t.TempDir()
+		files, err := start.Write(language, code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if strings.HasPrefix(filepath.Base(file), "protocol") {
+				continue
+			}
+			for secret, args := range map[string][]string{"short": {"9000", folder}, servicetest.ConnectorSecret: {"9000", filepath.Join(folder, "nowhere")}, "": nil} {
+				command := exec.CommandContext(t.Context(), interpreter, append([]string{file}, args...)...)
+				command.Env = append(os.Environ(), "SECRET="+secret)
+				out, err := command.CombinedOutput()
+				var ended *exec.ExitError
+				if !errors.As(err, &ended) || ended.ExitCode() != 2 || strings.Count(string(out), "\n") != 1 || !strings.HasPrefix(string(out), "usage: SECRET=... "+interpreter) {
+					t.Errorf("%s with %q: %v %s", filepath.Base(file), args, err, out)
+				}
+			}
+		}
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	port, folder = os.Args[1], os.Args[2]
+	port, folder = commandLine()
 	// address is the address at which browsers reach this program.
 	address = cmp.Or(os.Getenv("ADDRESS"), "http://127.0.0.1:"+port)
 	profile = object{

@@ -24,6 +24,18 @@ import (
 // secret is the secret that this program shares with Passerelle. It has 32 to 256 characters.
 var secret = []byte(os.Getenv("SECRET"))
 
+// commandLine returns the port and the folder of the command line.
+func commandLine() (port, folder string) {
+	if len(os.Args) == 3 && len(secret) >= 32 && len(secret) <= 256 {
+		if stat, err := os.Stat(os.Args[2]); err == nil && stat.IsDir() {
+			return os.Args[1], os.Args[2]
+		}
+	}
+	fmt.Fprintf(os.Stderr, "usage: SECRET=... %s PORT FOLDER; SECRET has 32 to 256 characters, and FOLDER exists\n", os.Args[0])
+	os.Exit(2)
+	return "", ""
+}
+
 func sign(parts ...string) hash.Hash {
 	sum := hmac.New(sha256.New, secret)
 	for _, part := range parts {

@@ -9,6 +9,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -16,7 +17,7 @@ import (
 )
 
 var (
-	port, folder = os.Args[1], os.Args[2]
+	port, folder = commandLine()
 	profile      = object{
 		"uuid": "7c2b9e50-1f4a-4a8d-8e35-60b7d9f1c284", "name": "Folder", "countries": []string{"FR"},
 		"data": object{"capabilities": []string{"bank"}, "account_types": []string{"checking"}},
@@ -45,7 +46,10 @@ func read(body []byte, send func(object)) object {
 		lines := bufio.NewScanner(file)
 		for number := 0; lines.Scan(); number++ {
 			fields := strings.SplitN(lines.Text(), ",", 3)
-			if len(fields) == 3 && fields[0] >= a.From {
+			if len(fields) < 3 {
+				must(fmt.Errorf("%s, line %d: must have a day, an amount and a wording", file.Name(), number+1))
+			}
+			if fields[0] >= a.From {
 				send(object{"account": a.Account, "transactions": []object{
 					{"key": strconv.Itoa(number), "date": fields[0], "value": fields[1], "wording": fields[2]},
 				}})

@@ -5,9 +5,9 @@
 // With TEST=1, the bank lets `passerelle connector test` act as the payer.
 import { closeSync, existsSync, fsyncSync, openSync, readdirSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { serve } from "./protocol.mjs";
+import { commandLine, serve } from "./protocol.mjs";
 
-const [port, folder] = process.argv.slice(2);
+const [port, folder] = commandLine();
 const address = process.env.ADDRESS ?? "http://127.0.0.1:" + port; // the address at which browsers reach this program
 const profile = {
   uuid: "9d2b7f14-6a3c-4e58-b1c7-0f5e8d3a6b92", name: "Node Bank", countries: ["FR"], sandbox: true, idempotent: true,
@@ -70,4 +70,4 @@ function test({ act, order }) {
 }
 
 const calls = { profile: () => profile, initiate, status: ({ order }) => report(load(order.key)) };
-serve(Number(port), process.env.TEST ? { ...calls, test } : calls, page);
+serve(port, process.env.TEST ? { ...calls, test } : calls, page);

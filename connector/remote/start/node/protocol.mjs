@@ -1,10 +1,20 @@
 // The connector protocol over HTTP: signatures, responses and streams.
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
+import { statSync } from "node:fs";
 import { createServer } from "node:http";
 
-const SECRET = process.env.SECRET; // 32 to 256 characters, the same secret as at Passerelle
+const SECRET = process.env.SECRET ?? ""; // 32 to 256 characters, the same secret as at Passerelle
 const seen = new Map();
+
+// commandLine returns the port and the folder of the command line.
+export function commandLine() {
+  const [, program, port, folder] = process.argv;
+  const right = /^\d+$/.test(port) && statSync(folder ?? "", { throwIfNoEntry: false })?.isDirectory();
+  if (right && SECRET.length >= 32 && SECRET.length <= 256) return [Number(port), folder];
+  console.error(`usage: SECRET=... node ${program} PORT FOLDER; SECRET has 32 to 256 characters, and FOLDER exists`);
+  process.exit(2);
+}
 
 function sign(...parts) {
   return createHmac("sha256", SECRET).update(parts.map((part) => part + "\n").join(""));

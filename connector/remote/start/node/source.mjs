@@ -4,9 +4,9 @@
 // Usage: SECRET=... node source.mjs PORT FOLDER
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { serve } from "./protocol.mjs";
+import { commandLine, serve } from "./protocol.mjs";
 
-const [port, folder] = process.argv.slice(2);
+const [port, folder] = commandLine();
 const profile = {
   uuid: "e3a7c9b2-5d1f-4c7e-8a60-9b2d4f6c8e01", name: "Folder", countries: ["FR"],
   data: { capabilities: ["bank"], account_types: ["checking"] },
@@ -22,6 +22,10 @@ function* read(call) {
     const lines = readFileSync(join(folder, basename(account) + ".csv"), "utf8").split("\n").filter((line) => line);
     for (const [number, line] of lines.entries()) {
       const [date, value, ...wording] = line.split(",");
+      if (wording.length === 0) { // the stream ends too early, so Passerelle sees that the read has failed
+        console.error(`${account}.csv, line ${number + 1}: must have a day, an amount and a wording`);
+        return;
+      }
       if (date >= from) yield { account, transactions: [{ key: String(number), date, value, wording: wording.join(",") }] };
     }
     yield { account, read: true, from };
@@ -29,4 +33,4 @@ function* read(call) {
   yield { end: {} };
 }
 
-serve(Number(port), { profile: () => profile, accounts, read });
+serve(port, { profile: () => profile, accounts, read });

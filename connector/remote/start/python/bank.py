@@ -3,11 +3,11 @@
 Usage: SECRET=... python3 bank.py PORT FOLDER
 With TEST=1, the bank lets `passerelle connector test` act as the payer.
 """
-import html, json, os, pathlib, sys, tempfile, threading, urllib.parse
+import html, json, os, tempfile, threading, urllib.parse
 
-from protocol import serve
+from protocol import command_line, serve
 
-PORT, FOLDER = int(sys.argv[1]), pathlib.Path(sys.argv[2])
+PORT, FOLDER = command_line()
 ADDRESS = os.environ.get("ADDRESS", "http://127.0.0.1:%d" % PORT)  # the address at which browsers reach this program
 PROFILE = {
     "uuid": "c1f6a4de-3f3a-4b0b-8f0d-2f7f5a8f1c55", "name": "Python Bank", "countries": ["FR"], "sandbox": True,

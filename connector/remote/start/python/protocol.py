@@ -1,9 +1,18 @@
 """The connector protocol over HTTP: signatures, responses and streams."""
-import hashlib, hmac, json, os, threading, time
+import hashlib, hmac, json, os, pathlib, sys, threading, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-SECRET = os.environ["SECRET"].encode()  # 32 to 256 characters, the same secret as at Passerelle
+SECRET = os.environ.get("SECRET", "").encode()  # 32 to 256 characters, the same secret as at Passerelle
 seen, lock = {}, threading.Lock()
+
+
+def command_line():
+    """Returns the port and the folder of the command line."""
+    if len(sys.argv) == 3 and sys.argv[1].isdigit() and pathlib.Path(sys.argv[2]).is_dir() and 32 <= len(SECRET) <= 256:
+        return int(sys.argv[1]), pathlib.Path(sys.argv[2])
+    print("usage: SECRET=... python3 %s PORT FOLDER; SECRET has 32 to 256 characters, and FOLDER exists" % sys.argv[0],
+          file=sys.stderr)
+    sys.exit(2)
 
 
 def signature(*parts, body=b""):

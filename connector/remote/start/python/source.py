@@ -5,9 +5,9 @@ Usage: SECRET=... python3 source.py PORT FOLDER
 """
 import csv, pathlib, sys
 
-from protocol import serve
+from protocol import command_line, serve
 
-FOLDER = pathlib.Path(sys.argv[2])
+PORT, FOLDER = command_line()
 PROFILE = {
     "uuid": "5b0c1d7e-0f5c-4b57-9d5e-6f1f6a1f4b10", "name": "Folder", "countries": ["FR"],
     "data": {"capabilities": ["bank"], "account_types": ["checking"]},
@@ -23,7 +23,11 @@ def read(call):
     for wanted in call.get("accounts", []):
         name, first = wanted["account"], wanted.get("from", "")
         with open(FOLDER / (pathlib.Path(name).name + ".csv"), newline="") as file:
-            for number, (day, amount, wording) in enumerate(csv.reader(file)):
+            for number, row in enumerate(csv.reader(file)):
+                if len(row) != 3:  # the stream ends too early, so Passerelle sees that the read has failed
+                    print("%s, line %d: must have a day, an amount and a wording" % (file.name, number + 1), file=sys.stderr)
+                    return
+                day, amount, wording = row
                 if day >= first:
                     yield {"account": name, "transactions": [
                         {"key": str(number), "date": day, "value": amount, "wording": wording}]}
@@ -31,4 +35,4 @@ def read(call):
     yield {"end": {}}
 
 
-serve(int(sys.argv[1]), {"profile": lambda call: PROFILE, "accounts": accounts, "read": read})
+serve(PORT, {"profile": lambda call: PROFILE, "accounts": accounts, "read": read})

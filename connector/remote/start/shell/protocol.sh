@@ -105,7 +105,10 @@ serve() {
 		handle
 		return
 	fi
-	[ $# -ge 2 ] || { echo "usage: SECRET=... bash $0 PORT FOLDER" >&2; exit 2; }
+	[ $# -eq 2 ] && [ -d "$2" ] && [[ ${SECRET:-} =~ ^.{32,256}$ ]] || {
+		echo "usage: SECRET=... bash $0 PORT FOLDER; SECRET has 32 to 256 characters, and FOLDER exists" >&2
+		exit 2
+	}
 	FOLDER=$(realpath "$2") WORK=$(mktemp -d)
 	INNER=$(padded 0x36) OUTER=$(padded 0x5c)
 	export PORT=$1 FOLDER WORK INNER OUTER
