@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -126,9 +127,33 @@ func (m *Mapping) detectLayout(first []byte) (*csvLayout, error) {
 		}
 	}
 	if len(m.Columns) > 0 {
-		return nil, at(0, "", "no line at the beginning of the file has the columns of the mapping").because(NeedsMapping)
+		return nil, at(0, "", "no line at the beginning of the file has the columns of the mapping%s", m.absent(first)).because(NeedsMapping)
 	}
 	return nil, errNoHeader
+}
+
+// absent names the columns of the mapping that no line at the beginning of a file has.
+func (m *Mapping) absent(first []byte) string {
+	found := map[string]bool{}
+	for _, delimiter := range delimiters {
+		rows := sampled(first, delimiter)
+		for _, row := range rows[:min(len(rows), maxHeader+m.Skip)] {
+			for _, name := range row {
+				found[plainHeader(name)] = true
+			}
+		}
+	}
+	var names []string
+	for _, c := range slices.Concat(slices.Collect(maps.Values(m.Columns))...) {
+		if c.Name != "" && !found[plainHeader(c.Name)] {
+			names = append(names, strconv.Quote(c.Name))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	return "; it has no column " + strings.Join(slices.Compact(names), ", ")
 }
 
 var errNoHeader = at(0, "", "no line at the beginning of the file names columns for a date and an amount; send a mapping with columns").because(NeedsMapping)

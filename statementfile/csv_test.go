@@ -118,7 +118,8 @@ func TestCSVRefused(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ mapping, text, want string }{
 		"other columns":    {"", csvOf("When,What", "2026-11-02,1.00"), "CSV with other column names needs a mapping"},
-		"mapping of other": {`{"columns":{"date":"Wann","amount":"Was"}}`, csvOf("When,What"), "has the columns of the mapping"},
+		"mapping of other": {`{"columns":{"date":"Wann","amount":"Was"}}`, csvOf("When,What"), `has the columns of the mapping; it has no column "Wann", "Was"`},
+		"a column less":    {`{"columns":{"date":"When","amount":"What","wording":["Why",2]}}`, csvOf("When;What", "2026-11-02;1.00"), `has the columns of the mapping; it has no column "Why"`},
 		"no transactions":  {"", csvOf("date,amount"), "has no transactions"},
 		"no currency":      {"", csvOf("account,date,amount", "FR7630006000011234567890189,2026-11-02,1.00"), "line 2, currency: the file does not name the currency of the account; send a mapping"},
 		"no account":       {"", csvOf("date,amount", "2026-11-02,1.00"), "line 2, account: the file does not name its account; send a mapping"},
