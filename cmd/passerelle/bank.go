@@ -30,7 +30,7 @@ func (b bankFolder) read(own []connector.Connector) ([]service.BankFile, error) 
 // required reads the files in the folder, and fails without --banks.
 func (b bankFolder) required() ([]service.BankFile, error) {
 	if b.Banks == "" {
-		return nil, passerelle.MissingField("--banks", "names the folder of bank files")
+		return nil, passerelle.MissingField("--banks", "is required; it names the folder of bank files")
 	}
 	return b.read(service.Connectors(&sandbox.Bank{}))
 }
@@ -48,14 +48,8 @@ type bankView struct {
 	ID        int64    `json:"id,omitempty"`
 	Name      string   `json:"name,omitempty"`
 	Countries []string `json:"countries,omitempty"`
-	Wrong     mistakes `json:"wrong,omitempty"`
+	Wrong     []string `json:"wrong,omitempty"`
 }
-
-// mistakes are the complaints about a bank file.
-type mistakes []string
-
-// String puts each complaint on its own line.
-func (m mistakes) String() string { return strings.Join(m, "\n") }
 
 func viewBank(f service.BankFile) bankView {
 	view := bankView{File: f.Path}

@@ -1,6 +1,7 @@
 package berlingroup
 
 import (
+	"errors"
 	"reflect"
 	"strings"
 	"time"
@@ -36,11 +37,11 @@ type Bank struct {
 func Load(path string) (*Bank, error) {
 	var file File
 	where, err := tomlfile.Read(path, &file)
-	if err != nil {
+	if where == nil {
 		return nil, err
 	}
 	file.preset(where)
-	if err := file.check(where); err != nil {
+	if err := errors.Join(err, file.check(where)); err != nil {
 		return nil, err
 	}
 	material, err := file.load(where)

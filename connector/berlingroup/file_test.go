@@ -365,8 +365,9 @@ const introduction = `# Bank files
 
 This page lists every field of a bank file. A bank file describes a bank with the XS2A API of the Berlin Group
 (NextGenPSD2 1.3), in [TOML](https://toml.io). It is in the folder of ` + "`--banks`" + `, and its name ends in ` + "`.toml`" + `. Paths are
-relative to the file. The service refuses unknown fields. ` + "`passerelle bank list`" + ` shows errors with their lines, and
-` + "`passerelle bank show`" + ` prints all values, including defaults. [banks.md](banks.md) is the guide to connecting a bank.
+relative to the file. The service refuses unknown fields. ` + "`passerelle bank list --banks DIR`" + ` shows errors with
+their lines, and ` + "`passerelle bank show FILE`" + ` prints all values, including defaults. [banks.md](banks.md) is the guide
+to connecting a bank.
 `
 
 func TestReferenceIsFresh(t *testing.T) {

@@ -45,7 +45,8 @@ func (c *Complaint) Error() string {
 }
 
 // Read decodes a file and returns the places of its fields. Its error consists of Complaints: one
-// for each unknown field, or a single one for another mistake.
+// for each unknown field, or a single one for another mistake. If all mistakes are unknown fields,
+// Read also returns the places, so that the caller can check the known fields.
 func Read(path string, into any) (*Places, error) {
 	content, err := Bounded(path)
 	if err != nil {
@@ -53,10 +54,16 @@ func Read(path string, into any) (*Places, error) {
 	}
 	decoder := toml.NewDecoder(bytes.NewReader(content))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
-		return nil, complain(path, err)
+	unknown := decoder.Decode(into)
+	var strict *toml.StrictMissingError
+	if unknown != nil && !errors.As(unknown, &strict) {
+		return nil, complain(path, unknown)
 	}
-	return locate(path, content)
+	where, err := locate(path, content)
+	if err == nil && unknown != nil {
+		err = complain(path, unknown)
+	}
+	return where, err
 }
 
 // Bounded reads a file of at most 1 MiB. Its error does not name the file, because callers add the
