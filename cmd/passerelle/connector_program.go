@@ -123,7 +123,7 @@ func (n *connectorNew) Run(c *console) error {
 
 type connectorCheck struct {
 	programKeys
-	Connector string `arg:"" help:"UUID or number of an added connector."`
+	Connector string `arg:"" help:"UUID, number or address of an added connector."`
 }
 
 // Run reads the program's profile and stores it.
@@ -141,7 +141,7 @@ func (k *connectorCheck) Run(c *console, g *connectorCommand) error {
 }
 
 type connectorRemove struct {
-	Connector string `arg:"" help:"UUID or number of an added connector."`
+	Connector string `arg:"" help:"UUID, number or address of an added connector."`
 }
 
 // Run removes a connector from all domains.
@@ -159,7 +159,7 @@ func (r *connectorRemove) Run(c *console, g *connectorCommand) error {
 func namedProgram(c *console, db *store.DB, name string) (programs.Program, error) {
 	row, err := programs.Find(c.ctx, &db.Reader, name)
 	if errors.Is(err, store.ErrNotFound) {
-		return row, absent("connector", "no connector with the UUID or number %q was added", name)
+		return row, absent("connector", "no connector with the UUID, number or address %q was added", name)
 	}
 	return row, err
 }

@@ -87,7 +87,7 @@ func Find(ctx context.Context, db *store.Reader, name string) (Program, error) {
 	if err != nil {
 		return Program{}, err
 	}
-	i := slices.IndexFunc(all, func(p Program) bool { return passerelle.NamesConnector(name, p.UUID, p.Number()) })
+	i := slices.IndexFunc(all, func(p Program) bool { return p.Address == name || passerelle.NamesConnector(name, p.UUID, p.Number()) })
 	if i < 0 {
 		return Program{}, store.ErrNotFound
 	}
