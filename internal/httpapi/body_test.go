@@ -70,6 +70,7 @@ func TestBodiesRefused(t *testing.T) {
 		"exponent in a decimal":   {post(`{"name":"a","amount":1e3}`), invalid("amount: must be a number without exponent")},
 		"decimal comma":           {post(`{"name":"a","amount":"12,50"}`), invalid("amount: must have a decimal point, not a comma")},
 		"two commas":              {post(`{"name":"a","amount":"1,2,5"}`), invalid("amount: must be a number without exponent")},
+		"empty number":            {post(`{"name":"a","amount":""}`), invalid("amount: must be a number, but is empty")},
 		"leading zeros":           {post(`{"name":"a","amount":"007"}`), invalid("amount: must be a number without exponent or leading zeros")},
 		"leading zeros, negative": {post(`{"name":"a","amount":"-01"}`), invalid("amount: must be a number")},
 		"leading zeros, fraction": {post(`{"name":"a","amount":"00.5"}`), invalid("amount: must be a number")},

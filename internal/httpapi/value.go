@@ -23,6 +23,9 @@ func (d *Number) readNode(_ rules, at *path, n *node) error {
 	if n.shape != number && n.shape != text && n.shape != loose {
 		return at.wrong("a number", n)
 	}
+	if n.text == "" {
+		return at.invalid("must be a number, but is empty")
+	}
 	if !passerelle.IsDecimal(n.text) && passerelle.IsDecimal(strings.Replace(n.text, ",", ".", 1)) {
 		return at.invalid("must have a decimal point, not a comma")
 	}
