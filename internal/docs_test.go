@@ -625,6 +625,39 @@ func (f *facts) missingEvents(_ page, text string) []string {
 	return missing
 }
 
+var (
+	usedForm     = regexp.MustCompile(`\$\{?([A-Z][A-Z_]*)`)
+	assignedForm = regexp.MustCompile(`(?:^|\s)([A-Z][A-Z_]*)=`)
+)
+
+// fromElsewhere lists variables of commands that another program sets.
+var fromElsewhere = map[string]bool{"SIGNATURE_SCHEME": true}
+
+// TestDocsSetTheirVariables checks that the commands of a page set each variable before they use it,
+// because readers type the commands in their order.
+func TestDocsSetTheirVariables(t *testing.T) {
+	for _, p := range pages(t) {
+		fence, set := "", map[string]bool{}
+		for i, line := range strings.Split(p.text, "\n") {
+			if language, ok := strings.CutPrefix(strings.TrimSpace(line), "```"); ok {
+				fence = language
+				continue
+			}
+			if fence != "sh" {
+				continue
+			}
+			for _, used := range usedForm.FindAllStringSubmatch(line, -1) {
+				if name := used[1]; !set[name] && !fromElsewhere[name] {
+					t.Errorf("%s:%d: no command before sets %s", p.path, i+1, name)
+				}
+			}
+			for _, assigned := range assignedForm.FindAllStringSubmatch(line, -1) {
+				set[assigned[1]] = true
+			}
+		}
+	}
+}
+
 func TestLinksOfDocsLead(t *testing.T) {
 	f := gatherFacts(t)
 	anchors := map[string]map[string]bool{}
