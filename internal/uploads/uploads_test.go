@@ -68,6 +68,72 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// slow is an inbox in a folder. When Files has listed a file first, a program continues to write the
+// file. It completes the file before the next call.
+type slow struct {
+	inbox.Inbox
+	parts *[]func()
+}
+
+func (s slow) Files(ctx context.Context) ([]inbox.WaitingFile, error) {
+	if len(*s.parts) == 1 {
+		s.write()
+	}
+	files, err := s.Inbox.Files(ctx)
+	if len(files) > 0 && len(*s.parts) > 0 {
+		s.write()
+	}
+	return files, err
+}
+
+func (s slow) write() {
+	(*s.parts)[0]()
+	*s.parts = (*s.parts)[1:]
+}
+
+func (slow) Pause() time.Duration { return time.Millisecond }
+
+// TestFilesThatGrow checks that Watch does not send a part of a file that another program writes
+// while Watch reads it. Watch sends the complete file later, and reports no failure before.
+func TestFilesThatGrow(t *testing.T) {
+	var sent []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		sent = append(sent, string(body))
+		_, _ = io.WriteString(w, `{"message":"CSV","accounts":[{"transactions":1,"new":1}]}`)
+	}))
+	t.Cleanup(server.Close)
+	folder := t.TempDir()
+	in, err := inbox.NewFolder(folder, 0, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(text string) {
+		if err := os.WriteFile(filepath.Join(folder, "a.csv"), []byte(text), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	put("a third")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	parts := []func(){func() { put("two thirds of it") }, func() { put("the complete file") }}
+	var reported []uploads.Uploaded
+	err = (&uploads.Uploader{Base: server.URL}).Watch(ctx, slow{in, &parts}, func(r uploads.Uploaded) error {
+		reported = append(reported, r)
+		cancel()
+		return nil
+	}, func(err error) { t.Error(err) })
+	if err != nil || len(reported) != 1 || !reported[0].Imported || reported[0].Refused != "" {
+		t.Errorf("%v %+v", err, reported)
+	}
+	if diff := cmp.Diff([]string{"the complete file"}, sent); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // The reason for a refusal names the options of the command instead of parameters of the API.
 func TestReasonsNameOptions(t *testing.T) {
 	for answer, want := range map[string]string{
