@@ -152,6 +152,12 @@ func (c *Uploader) Send(ctx context.Context, file inbox.WaitingFile, preview boo
 		return view, nil
 	}
 	view.Imported = err == nil && !preview
+	c.describe(&view, answer, preview)
+	return view, err
+}
+
+// describe completes a result with the service's response about the file.
+func (c *Uploader) describe(view *Uploaded, answer fileAnswer, preview bool) {
 	view.Format, view.Accounts = answer.Message, len(answer.Accounts)
 	for _, a := range answer.Accounts {
 		view.Transactions, view.New, view.Changed, view.Removed = view.Transactions+a.Transactions, view.New+a.New, view.Changed+a.Changed, view.Removed+a.Removed
@@ -160,7 +166,6 @@ func (c *Uploader) Send(ctx context.Context, file inbox.WaitingFile, preview boo
 			view.Refused = fmt.Sprintf("line %d: %s; use --unbalanced to import it all the same", a.Unbalanced[0], a.Imbalance)
 		}
 	}
-	return view, err
 }
 
 // options replaces parameters of the API, which the service's messages name, with options of the
