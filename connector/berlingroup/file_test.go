@@ -166,8 +166,8 @@ func TestUnreadableFile(t *testing.T) {
 
 func TestSeveralComplaints(t *testing.T) {
 	_, err := berlingroup.Load(written(t, "9101", "0\nhidden = true\nextra = 1\nmore = 2"))
-	if n := len(tomlfile.Complaints(err)); n != 2 {
-		t.Errorf("%d complaints about two fields that are none:\n%v", n, err)
+	if n := len(tomlfile.Complaints(err)); n != 3 {
+		t.Errorf("%d complaints about two fields that are none and a wrong value:\n%v", n, err)
 	}
 	_, err = berlingroup.Load(written(t, "9101\nname      = \"Example", "0\nname = \"\\nExample"))
 	if n := len(tomlfile.Complaints(err)); n != 2 {
