@@ -216,7 +216,7 @@ func (im *importer) foundInFile(a bankstore.StoredAccount, found store.EmittedEv
 // refreshed stores new details of an account. LastUpdate stays, because [importer.Wanted] needs the
 // time of the last complete read.
 func (im *importer) refreshed(a bankstore.StoredAccount, details passerelle.AccountDetails, digest int64) (bankstore.StoredAccount, error) {
-	if digest == a.Digest && a.Deleted == nil {
+	if digest == a.Digest && a.Deleted == nil && a.Changed != bankstore.Unreported {
 		return a, nil
 	}
 	a.AccountDetails, a.Deleted, a.Changed, a.Source = details, nil, im.lease.sync, im.lease.source.ID
@@ -224,10 +224,10 @@ func (im *importer) refreshed(a bankstore.StoredAccount, details passerelle.Acco
 	return a, err
 }
 
-// lost marks an account as deleted when the institution no longer lists it. If an interrupted run
-// with the same number has already marked the account, lost marks it again.
+// lost marks an account as deleted when the institution no longer lists it. It marks the account
+// again if the report was dropped, or an interrupted run with the same number marked the account.
 func (im *importer) lost(a bankstore.StoredAccount) error {
-	if a.Deleted != nil && a.Changed != im.lease.sync {
+	if a.Deleted != nil && a.Changed != im.lease.sync && a.Changed != bankstore.Unreported {
 		return nil
 	}
 	now := im.lease.now()

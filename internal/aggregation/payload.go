@@ -43,7 +43,7 @@ func (r *reporter) changed(ctx context.Context, w *payloadWriter, a bankstore.St
 
 // accountRead returns an account and its changed rows, for an event body.
 func (r *reporter) accountRead(ctx context.Context, w *payloadWriter, a bankstore.StoredAccount) wire.AccountRead {
-	w.hold(r.lease.c, a.Holding())
+	w.hold(r.lease.c, a.Reported(r.lease.sync)...)
 	return wire.AccountRead{BankAccount: wire.NewBankAccount(a.BankAccount, r.zone()), Investments: r.changedInvestments(ctx, a), Transactions: r.changed(ctx, w, a)}
 }
 
@@ -150,7 +150,7 @@ func (r *reporter) categorized(ctx context.Context, accounts []*syncedAccount) (
 	}
 	return w.attachTo(e, w.payload.Transactions(func(write func(wire.Transaction)) error {
 		for _, a := range accounts {
-			w.hold(r.lease.c, a.Holding())
+			w.hold(r.lease.c, a.Holding(), a.Read())
 			if err := r.changed(ctx, w, a.StoredAccount)(write); err != nil {
 				return err
 			}

@@ -65,11 +65,11 @@ func (w *payloadWriter) flush() error {
 }
 
 // hold records which data of a connection the body contains.
-func (w *payloadWriter) hold(of bankstore.Connection, what store.Holding) {
+func (w *payloadWriter) hold(of bankstore.Connection, what ...store.Holding) {
 	if whole := of.Holding(); !slices.Contains(w.holds, whole) {
 		w.holds = append(w.holds, whole)
 	}
-	w.holds = append(w.holds, what)
+	w.holds = append(w.holds, what...)
 }
 
 // attachTo returns the event with the written body. Callers pass the error from writing the body,

@@ -142,7 +142,7 @@ func (run *syncRun) sharingEvents(accounts []bankstore.StoredAccount, change Acc
 		}
 		apply(&account, change)
 		if account.Disabled = nil; *change.Disabled {
-			account.Disabled, account.Error, account.CoveredFrom, account.Worth = &now, "", passerelle.Date{}, nil // as DisableAccount stores them
+			account.Disabled, account.Error, account.CoveredFrom, account.Worth = &now, "", passerelle.Date{}, nil // as DisableAccounts stores them
 			events = append(events, run.events.accountEvent(webhook.AccountDisabled, account))
 			continue
 		}
@@ -152,27 +152,25 @@ func (run *syncRun) sharingEvents(accounts []bankstore.StoredAccount, change Acc
 }
 
 func (a *Aggregation) editAccounts(tx *store.Tx, run *syncRun, accounts []bankstore.StoredAccount, change AccountChange, now time.Time) error {
+	var withdrawn []bankstore.StoredAccount
 	for _, account := range accounts {
 		before := account
 		apply(&account, change)
 		bankstore.In(tx).EditAccount(run.lease.domain.ID, account.BankAccount, change.Usage)
-		if err := a.changeAccount(tx, run, before, change, now); err != nil {
+		if !change.changesDisabled(before) {
+			continue
+		}
+		if *change.Disabled {
+			withdrawn = append(withdrawn, before)
+		} else if err := a.enableAccount(tx, run, before, change, now); err != nil {
 			return err
 		}
 	}
+	a.disableAccounts(tx, run.lease, withdrawn, now)
 	return nil
 }
 
-// changeAccount enables or disables an account, if the change requires that.
-func (a *Aggregation) changeAccount(tx *store.Tx, run *syncRun, account bankstore.StoredAccount, change AccountChange, now time.Time) error {
-	if !change.changesDisabled(account) {
-		return nil
-	}
-	if *change.Disabled {
-		run.lease.disableAccount(tx, account, now)
-		tx.AfterCommit(a.Erase)
-		return nil
-	}
+func (a *Aggregation) enableAccount(tx *store.Tx, run *syncRun, account bankstore.StoredAccount, change AccountChange, now time.Time) error {
 	if !run.profile.Data.TakesFiles {
 		bankstore.In(tx).ReadSoon(run.lease.domain.ID, run.lease.c.ID, now)
 		tx.AfterCommit(a.Sync)
@@ -180,9 +178,12 @@ func (a *Aggregation) changeAccount(tx *store.Tx, run *syncRun, account bankstor
 	return run.lease.enableAccount(tx, account, change.Origin, now)
 }
 
-func (l *lease) disableAccount(tx *store.Tx, account bankstore.StoredAccount, now time.Time) {
-	bankstore.In(tx).DisableAccount(l.domain.ID, l.user.ID, account, now)
-	bankstore.In(tx).WithdrawConsent(l.domain.ID, account.ID, now)
+func (a *Aggregation) disableAccounts(tx *store.Tx, l *lease, withdrawn []bankstore.StoredAccount, now time.Time) {
+	bankstore.In(tx).DisableAccounts(l.domain.ID, l.user.ID, now, withdrawn...)
+	for _, account := range withdrawn {
+		bankstore.In(tx).WithdrawConsent(l.domain.ID, account.ID, now)
+		tx.AfterCommit(a.Erase)
+	}
 }
 
 // enableAccount enables an account and records the consent. The argument origin is the place where

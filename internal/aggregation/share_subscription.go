@@ -97,23 +97,21 @@ func (a *Aggregation) changeLeased(ctx context.Context, l *lease, all []bankstor
 }
 
 func (a *Aggregation) editSubscriptions(tx *store.Tx, l *lease, all []bankstore.StoredSubscription, change SubscriptionChange, now time.Time) error {
+	all = slices.DeleteFunc(slices.Clone(all), func(s bankstore.StoredSubscription) bool { return !change.changesDisabled(s) })
+	if change.Disabled != nil && *change.Disabled {
+		bankstore.In(tx).DisableSubscriptions(l.domain.ID, l.user.ID, now, all...)
+		tx.AfterCommit(a.Erase)
+		return nil
+	}
 	for _, s := range all {
-		if !change.changesDisabled(s) {
-			continue
-		}
-		if err := a.changeSubscription(tx, l, s, now, change); err != nil {
+		if err := a.enableSubscription(tx, l, s, now, change); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *Aggregation) changeSubscription(tx *store.Tx, l *lease, s bankstore.StoredSubscription, now time.Time, change SubscriptionChange) error {
-	if *change.Disabled {
-		bankstore.In(tx).DisableSubscription(l.domain.ID, l.user.ID, s, now)
-		tx.AfterCommit(a.Erase)
-		return nil
-	}
+func (a *Aggregation) enableSubscription(tx *store.Tx, l *lease, s bankstore.StoredSubscription, now time.Time, change SubscriptionChange) error {
 	bankstore.In(tx).EnableSubscription(l.domain.ID, l.user.ID, s.ID)
 	bankstore.In(tx).ReadSoon(l.domain.ID, l.c.ID, now)
 	tx.AfterCommit(a.Sync)

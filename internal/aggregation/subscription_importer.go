@@ -99,7 +99,7 @@ func (im *importer) foundSubscription(details passerelle.SubscriptionDetails) (b
 }
 
 func (im *importer) refreshedSubscription(s bankstore.StoredSubscription, details passerelle.SubscriptionDetails, digest int64) (bankstore.StoredSubscription, error) {
-	if digest == s.Digest && s.Deleted == nil {
+	if digest == s.Digest && s.Deleted == nil && s.Changed != bankstore.Unreported {
 		return s, nil
 	}
 	now := im.lease.now()
@@ -109,7 +109,7 @@ func (im *importer) refreshedSubscription(s bankstore.StoredSubscription, detail
 }
 
 func (im *importer) lostSubscription(s bankstore.StoredSubscription) error {
-	if s.Deleted != nil && s.Changed != im.lease.sync {
+	if s.Deleted != nil && s.Changed != im.lease.sync && s.Changed != bankstore.Unreported {
 		return nil
 	}
 	now := im.lease.now()
@@ -202,7 +202,7 @@ func (r *reporter) subscriptionSynced(ctx context.Context, s bankstore.StoredSub
 
 // subscriptionRead returns a subscription and its changed documents, for an event body.
 func (r *reporter) subscriptionRead(ctx context.Context, w *payloadWriter, s bankstore.StoredSubscription) wire.SubscriptionRead {
-	w.hold(r.lease.c, s.Holding())
+	w.hold(r.lease.c, s.Reported(r.lease.sync)...)
 	return wire.SubscriptionRead{Subscription: wire.NewSubscription(s.Subscription, r.zone()), Documents: func(write func(wire.Document)) error {
 		for after := passerelle.DocumentID(0); ; {
 			page, err := bankstore.From(r.lease.db).ChangedDocuments(ctx, s, after, payloadPage)

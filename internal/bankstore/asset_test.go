@@ -178,7 +178,10 @@ func TestWithdrawnAssets(t *testing.T) {
 		if err != nil || stored[0].Worth == nil || !stored[0].Worth.Equal(worth) || stored[1].Worth != nil {
 			t.Errorf("worth %+v (%v)", stored[0].Worth, err)
 		}
-		s.write(func(tx *store.Tx) error { bankstore.In(tx).DisableAccount(s.domain, 7, h.Accounts[0], now); return nil })
+		s.write(func(tx *store.Tx) error {
+			bankstore.In(tx).DisableAccounts(s.domain, 7, now, h.Accounts[0])
+			return nil
+		})
 		f := bankstore.AssetFilter{Domain: s.domain, User: 7, Kind: bankstore.Investments, All: true}
 		if got := listed(h, f, keyOfFund); got != "z" {
 			t.Errorf("listed %q", got)

@@ -80,7 +80,10 @@ func TestMovements(t *testing.T) {
 				t.Errorf("from %d to %d (-want +got):\n%s", test.first, test.last, diff)
 			}
 		}
-		s.write(func(tx *store.Tx) error { bankstore.In(tx).DisableAccount(s.domain, 7, h.Accounts[1], now); return nil })
+		s.write(func(tx *store.Tx) error {
+			bankstore.In(tx).DisableAccounts(s.domain, 7, now, h.Accounts[1])
+			return nil
+		})
 		if left := h.moved(h.Accounts[1:2], 0, 9); left != nil {
 			t.Errorf("of an account that was withdrawn: %v", left)
 		}

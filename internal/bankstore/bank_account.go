@@ -200,11 +200,15 @@ func (tx Tx) EnableAccount(domain passerelle.DomainID, user passerelle.UserID, i
 		int64(domain), int64(user), int64(id))
 }
 
-// DisableAccount records that the user stops sharing an account. It hides the rows of the account
-// immediately. EraseWithdrawn then erases the rows in small steps. Write fails with ErrConflict
-// when the account is already disabled.
-func (tx Tx) DisableAccount(domain passerelle.DomainID, user passerelle.UserID, a StoredAccount, now time.Time) {
-	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET disabled = $1, error = NULL, epoch = epoch + 1, transactions = 0, deleted_transactions = 0, covered_from = NULL, worth = NULL
-		WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND disabled IS NULL`, database.Micros(now), int64(domain), int64(user), int64(a.ID))
-	tx.withdrawShared(withdrawal{domain: int64(domain), user: int64(user), kind: "account", subject: int64(a.ID), epoch: &a.Epoch, at: database.Micros(now)}, a.Connection)
+// DisableAccounts records that the user stops sharing accounts of a connection. It hides the rows
+// of the accounts immediately. EraseWithdrawn then erases the rows in small steps. Write fails with
+// ErrConflict when one of the accounts is already disabled.
+func (tx Tx) DisableAccounts(domain passerelle.DomainID, user passerelle.UserID, now time.Time, all ...StoredAccount) {
+	gone := make([]withdrawal, len(all))
+	for i, a := range all {
+		tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET disabled = $1, error = NULL, epoch = epoch + 1, transactions = 0, deleted_transactions = 0, covered_from = NULL, worth = NULL
+			WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND disabled IS NULL`, database.Micros(now), int64(domain), int64(user), int64(a.ID))
+		gone[i] = withdrawal{domain: int64(domain), user: int64(user), kind: "account", subject: int64(a.ID), epoch: &a.Epoch, at: database.Micros(now)}
+	}
+	tx.withdrawAll(gone)
 }

@@ -404,7 +404,7 @@ func (tx Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID
 	tx.unit.Exec(withdrawnAccounts+`connection_id = $2`, database.Micros(now), int64(id))
 	tx.unit.Exec(withdrawnSubscriptions+`connection_id = $2`, database.Micros(now), int64(id))
 	tx.unit.Exec(`UPDATE consent SET withdrawn = $1 WHERE +domain_id = $2 AND connection_id = $3 AND withdrawn IS NULL`, database.Micros(now), int64(domain), int64(id))
-	tx.withdraw(withdrawal{domain: int64(domain), user: int64(user), kind: "connection", subject: int64(id), at: database.Micros(now)})
+	tx.withdrawAll([]withdrawal{{domain: int64(domain), user: int64(user), kind: "connection", subject: int64(id), at: database.Micros(now)}})
 }
 
 // ConnectionsDue lists the active connections of a domain that are due and that no process is

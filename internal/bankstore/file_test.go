@@ -77,14 +77,17 @@ func TestFilesOfWhatIsWithdrawn(t *testing.T) {
 		}
 		wantFiles("shared", ids...)
 		h.write(func(tx *store.Tx) error {
-			bankstore.In(tx).DisableSubscription(h.domain, 7, subscription, now)
+			bankstore.In(tx).DisableSubscriptions(h.domain, 7, now, subscription)
 			return nil
 		})
 		wantFiles("without the subscription", ids[1])
 		if _, err := bankstore.From(h.db).File(t.Context(), h.domain, 7, ids[0]); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("the file of the document is there: %v", err)
 		}
-		h.write(func(tx *store.Tx) error { bankstore.In(tx).DisableAccount(h.domain, 7, h.Accounts[0], now); return nil })
+		h.write(func(tx *store.Tx) error {
+			bankstore.In(tx).DisableAccounts(h.domain, 7, now, h.Accounts[0])
+			return nil
+		})
 		wantFiles("without the account")
 		if n := len(h.forget()); n != 0 {
 			t.Errorf("%d files were given up already", n)

@@ -148,12 +148,16 @@ func (tx Tx) EnableSubscription(domain passerelle.DomainID, user passerelle.User
 		int64(domain), int64(user), int64(id))
 }
 
-// DisableSubscription records that the user stops sharing a subscription. It hides the documents
-// immediately. EraseWithdrawn then erases the documents in small steps. Write fails with
-// ErrConflict when the subscription is already disabled.
-func (tx Tx) DisableSubscription(domain passerelle.DomainID, user passerelle.UserID, s StoredSubscription, now time.Time) {
-	tx.unit.ExecOne(store.ErrConflict, `UPDATE subscription SET disabled = $1, error = NULL, epoch = epoch + 1, documents = 0 WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND disabled IS NULL`,
-		database.Micros(now), int64(domain), int64(user), int64(s.ID))
-	tx.withdrawShared(withdrawal{domain: int64(domain), user: int64(user), kind: "subscription", subject: int64(s.ID), epoch: &s.Epoch, at: database.Micros(now)}, s.Connection)
-	tx.unit.Exec(`UPDATE consent SET withdrawn = $1 WHERE +domain_id = $2 AND subscription_id = $3 AND withdrawn IS NULL`, database.Micros(now), int64(domain), int64(s.ID))
+// DisableSubscriptions records that the user stops sharing subscriptions of a connection. It hides
+// the documents immediately. EraseWithdrawn then erases the documents in small steps. Write fails
+// with ErrConflict when one of the subscriptions is already disabled.
+func (tx Tx) DisableSubscriptions(domain passerelle.DomainID, user passerelle.UserID, now time.Time, all ...StoredSubscription) {
+	gone := make([]withdrawal, len(all))
+	for i, s := range all {
+		tx.unit.ExecOne(store.ErrConflict, `UPDATE subscription SET disabled = $1, error = NULL, epoch = epoch + 1, documents = 0 WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND disabled IS NULL`,
+			database.Micros(now), int64(domain), int64(user), int64(s.ID))
+		gone[i] = withdrawal{domain: int64(domain), user: int64(user), kind: "subscription", subject: int64(s.ID), epoch: &s.Epoch, at: database.Micros(now)}
+		tx.unit.Exec(`UPDATE consent SET withdrawn = $1 WHERE +domain_id = $2 AND subscription_id = $3 AND withdrawn IS NULL`, database.Micros(now), int64(domain), int64(s.ID))
+	}
+	tx.withdrawAll(gone)
 }

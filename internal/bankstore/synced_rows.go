@@ -78,18 +78,17 @@ func (r Reader) KnownByKey(ctx context.Context, s SyncedRows, keys []string) (ma
 	return found, err
 }
 
-// Unreported stands for a read's number in rows that clients have created or deleted, until
-// ReportOwnChanges replaces it. It differs from the numbers of all reads.
+// Unreported stands for a read's number in rows that clients have created or deleted, and in rows of
+// reads whose events were dropped, until ReportOwnChanges replaces it. It also stands for a sync's
+// number in accounts and subscriptions. It differs from the numbers of all reads and syncs.
 const Unreported = -2
 
 // NoRows reports whether the account or subscription has no rows, and whether it has rows with the
 // number Unreported. Deleted rows also count.
 func (r Reader) NoRows(ctx context.Context, s SyncedRows) (bool, bool, error) {
 	c := s.where()
-	first, unreported := `(SELECT id FROM `+s.table+` WHERE `+c.String(), "FALSE"
-	if s.manual {
-		unreported = first + ` AND changed = ` + c.Bind(Unreported) + ` LIMIT 1) IS NOT NULL`
-	}
+	first := `(SELECT id FROM ` + s.table + ` WHERE ` + c.String()
+	unreported := first + ` AND changed = ` + c.Bind(Unreported) + ` LIMIT 1) IS NOT NULL`
 	found, err := database.One(ctx, r.rows, func(row database.Row) ([2]bool, error) {
 		var found [2]bool
 		err := row.Scan(&found[0], &found[1])

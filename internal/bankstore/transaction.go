@@ -134,10 +134,10 @@ func (tx Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id p
 	}
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_transaction SET date = $1, application_date = CASE WHEN moved THEN application_date ELSE $2 END, value = $3, value_scale = $4,
 			wording = $5, coming = $6, details = $7, digest = $8, last_update = $9, deleted = NULL, changed = $10, folded = $11,
-			booked = COALESCE(booked, CASE WHEN NOT coming THEN changed WHEN NOT $6 THEN $10 END)
+			booked = COALESCE(booked, CASE WHEN NOT coming AND changed <> $16 THEN changed WHEN NOT $6 THEN $10 END)
 		WHERE domain_id = $12 AND account_id = $13 AND epoch = $14 AND id = $15`,
 		d.Date.String(), d.RDate.String(), value, d.Value.Scale(), d.Wording, d.Coming, details.text, details.Digest, database.Micros(at), reading, database.Fold(d.Wording),
-		int64(domain), int64(a.ID), a.Epoch, int64(id))
+		int64(domain), int64(a.ID), a.Epoch, int64(id), Unreported)
 	return tx.keepAttachments(domain, a, id, d.Attachments, at, reading)
 }
 

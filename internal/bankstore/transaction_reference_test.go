@@ -97,7 +97,7 @@ func (h *accountSet) open(c bankstore.Connection, n int, gone bool) {
 	}
 	h.fill(a, 3)
 	h.write(func(tx *store.Tx) error {
-		bankstore.In(tx).DisableAccount(c.Domain, c.User, a.StoredAccount, now)
+		bankstore.In(tx).DisableAccounts(c.Domain, c.User, now, a.StoredAccount)
 		return nil
 	})
 	h.write(func(tx *store.Tx) error { bankstore.In(tx).EnableAccount(c.Domain, c.User, a.ID); return nil })

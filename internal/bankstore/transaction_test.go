@@ -106,7 +106,10 @@ func TestWithdrawnTransactions(t *testing.T) {
 		h := newUserAccounts(t, s)
 		h.Add(0, 0, 1, 2)
 		h.Add(1, 3)
-		s.write(func(tx *store.Tx) error { bankstore.In(tx).DisableAccount(s.domain, 7, h.Accounts[0], now); return nil })
+		s.write(func(tx *store.Tx) error {
+			bankstore.In(tx).DisableAccounts(s.domain, 7, now, h.Accounts[0])
+			return nil
+		})
 		all := h.Filter()
 		all.All = true
 		if got := h.days(h.Filter()) + " | " + h.days(all); got != "04 | 04" {
@@ -144,7 +147,7 @@ func TestErasersAtOnce(t *testing.T) {
 		days[i] = i
 	}
 	for name, withdraw := range map[string]func(tx *store.Tx, h *userAccounts){
-		"an account": func(tx *store.Tx, h *userAccounts) { bankstore.In(tx).DisableAccount(h.domain, 7, h.Accounts[0], now) },
+		"an account": func(tx *store.Tx, h *userAccounts) { bankstore.In(tx).DisableAccounts(h.domain, 7, now, h.Accounts[0]) },
 		"a connection": func(tx *store.Tx, h *userAccounts) {
 			bankstore.In(tx).DeleteConnection(h.domain, 7, h.Connection.ID, now)
 		},

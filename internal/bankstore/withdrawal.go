@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"passerelle"
@@ -62,53 +64,111 @@ func (tx Tx) withdraw(e withdrawal) {
 	tx.void(e, maxVoided, func() {})
 }
 
-// withdrawShared withdraws an account or a subscription of a connection. The caller must have
-// disabled it, and hold the lease of the connection.
-func (tx Tx) withdrawShared(e withdrawal, connection passerelle.ConnectionID) {
-	tx.repeatReports(e, connection)
-	tx.withdraw(e)
+// withdrawAll withdraws accounts or subscriptions of one connection, or a whole connection, of which
+// the rows are already hidden.
+func (tx Tx) withdrawAll(gone []withdrawal) {
+	for some := range slices.Chunk(gone, maxPatterns) {
+		tx.repeatReports(some)
+	}
+	for _, e := range gone {
+		tx.withdraw(e)
+	}
 }
 
+// maxPatterns is the number of withdrawn objects in one query. SQLite accepts at most 1000
+// conditions.
+const maxPatterns = 128
+
 // reported lists the tables of accounts and subscriptions, with the kind of their holdings, and the
-// tables of the rows that events report, with the column of their owner.
+// tables of the rows that reports contain, with the column of their owner.
 var reported = []struct {
 	table, kind, owner string
 	rows               []string
 }{
-	{"bank_account", "account", "account_id", []string{"bank_transaction", "attachment", "asset"}},
+	{"bank_account", "account", "account_id", []string{"bank_transaction", "asset"}},
 	{"subscription", "subscription", "subscription_id", []string{"document"}},
 }
 
-// lostReports is a query for a connection's accounts or subscriptions, with the number of
-// undelivered reports that contain both the account or subscription and a holding. It builds the
-// names of holdings like store.HoldingOf.
-const lostReports = `SELECT o.id AS id, count(*) AS n FROM event e CROSS JOIN %[1]s o
-	WHERE e.domain_id = $1 AND e.user_id = $2 AND e.holds IS NOT NULL AND e.erased IS NULL AND e.holds LIKE $3 AND e.name = 'CONNECTION_SYNCED'
-	AND (e.held OR (SELECT d.id FROM delivery d WHERE d.event_id = e.id AND COALESCE(d.delivered, d.dropped) IS NULL LIMIT 1) IS NOT NULL)
-	AND o.connection_id = $4 AND o.disabled IS NULL AND e.holds LIKE '%% %[2]s:' || CAST(o.id AS TEXT) || '/' || CAST(o.epoch AS TEXT) || ' %%' GROUP BY o.id`
+// Read returns the name of the rows that the next complete read of the account reports. An event
+// that contains these rows has this name and the name of the account's data.
+func (a StoredAccount) Read() store.Holding { return readOf(a.Holding(), a.NextReading()) }
 
-// repeatReports makes the next sync repeat the other data of undelivered reports that contain a
-// withdrawn object, because these reports are dropped. The reads of these reports no longer count
-// as reported, and their rows get the number of the next complete read. A report after a failed
-// sync counts no read, so the next sync may also repeat older rows. Accounts and subscriptions that
-// the institution no longer lists get the number of the next sync, which reports them again.
-func (tx Tx) repeatReports(e withdrawal, connection passerelle.ConnectionID) {
+// Reported returns the names of what a report contains about the account: its data, its rows if it
+// was read completely, and its change if the sync with this number changed it.
+func (a StoredAccount) Reported(sync int64) []store.Holding {
+	return reportOf(a.Holding(), a.NextReading(), a.Changed, sync)
+}
+
+// Reported does the same as the method of StoredAccount for a subscription.
+func (s StoredSubscription) Reported(sync int64) []store.Holding {
+	return reportOf(s.Holding(), s.NextReading(), s.Changed, sync)
+}
+
+func reportOf(data store.Holding, reading, changed, sync int64) []store.Holding {
+	names := []store.Holding{data}
+	if reading > 0 {
+		names = append(names, readOf(data, reading))
+	}
+	if changed == sync {
+		names = append(names, store.Holding(fmt.Sprintf("%s@%d", data, changed)))
+	}
+	return names
+}
+
+// readDigits is the number of digits of a reading in the result of readOf. SQL can therefore cut
+// the reading out of the list of an event's names.
+const readDigits = 12
+
+func readOf(data store.Holding, reading int64) store.Holding {
+	return store.Holding(fmt.Sprintf("%s#%0*d", data, readDigits, reading))
+}
+
+// lostReports returns the source of a query, and its arguments. The source contains the undelivered
+// events e with withdrawn data, each with the accounts or subscriptions o of the same user.
+func lostReports(table string, gone []withdrawal) (string, database.Clauses) {
+	var c database.Clauses
+	c.And("e.domain_id = %s AND e.user_id = %s", gone[0].domain, gone[0].user)
+	var contains []string
+	for _, e := range database.Padded(gone) {
+		contains = append(contains, "e.holds LIKE "+c.Bind("% "+string(e.holding())+" %"))
+	}
+	c.All = append(c.All, "e.holds IS NOT NULL AND e.erased IS NULL", "("+strings.Join(contains, " OR ")+")",
+		"(e.held OR (SELECT d.id FROM delivery d WHERE d.event_id = e.id AND COALESCE(d.delivered, d.dropped) IS NULL LIMIT 1) IS NOT NULL)")
+	c.And("o.domain_id = %s AND o.user_id = %s", gone[0].domain, gone[0].user)
+	return "event e CROSS JOIN " + table + " o WHERE " + c.String(), c
+}
+
+// repeatReports makes the next sync repeat what undelivered events say of other data, because these
+// events are dropped. The rows of the reads in these events get the number Unreported. So do changed
+// accounts and subscriptions, if no later sync changed them again. Connections with such data become
+// due, if the service reads them without a request.
+func (tx Tx) repeatReports(gone []withdrawal) {
 	for _, of := range reported {
-		tx.unit.Exec(fmt.Sprintf(`UPDATE %[1]s SET readings = CASE WHEN readings > counted.n THEN readings - counted.n ELSE 0 END,
-				changed = CASE WHEN deleted IS NULL THEN changed ELSE (SELECT c.sync + 1 FROM connection c WHERE c.id = $4) END
-			FROM (`+lostReports+`) AS counted WHERE %[1]s.id = counted.id`, of.table, of.kind),
-			e.domain, e.user, "% "+string(e.holding())+" %", int64(connection))
+		from, c := lostReports(of.table, gone)
+		named := `' ` + of.kind + `:' || CAST(o.id AS TEXT) || '/' || CAST(o.epoch AS TEXT)` // as in store.HoldingOf
+		read, changed := `{position}(e.holds, `+named+` || '#') > 0`, `{position}(e.holds, `+named+` || '@' || CAST(o.changed AS TEXT) || ' ') > 0`
+		due := c
+		at := due.Bind(gone[0].at)
+		tx.unit.Exec(`UPDATE connection SET next_try = `+at+` WHERE active AND next_try > `+at+` AND `+database.Opaque("state IS NULL AND deleted IS NULL")+`
+			AND id IN (SELECT o.connection_id FROM `+from+` AND (`+read+` OR `+changed+`))`, due.Args...)
 		for _, rows := range of.rows {
-			booked := ""
-			if rows == "bank_transaction" {
-				booked = ", booked = CASE WHEN booked > o.readings + 1 THEN o.readings + 1 ELSE booked END"
-			}
-			tx.unit.Exec(fmt.Sprintf(`UPDATE %[1]s SET changed = o.readings + 1%[4]s FROM %[2]s o
-				WHERE o.connection_id = $1 AND o.disabled IS NULL AND %[1]s.%[3]s = o.id AND %[1]s.epoch = o.epoch AND %[1]s.changed > o.readings + 1`,
-				rows, of.table, of.owner, booked), int64(connection))
+			tx.unit.Exec(fmt.Sprintf(`UPDATE %[1]s SET changed = %[2]d%[3]s FROM (SELECT o.id AS owner, o.epoch AS since, %[4]s AS reading, %[5]s AS unsent
+				FROM %[6]s AND %[7]s GROUP BY 1, 2, 3) AS lost WHERE %[1]s.%[8]s = lost.owner AND %[1]s.epoch = lost.since AND %[1]s.changed = lost.reading`,
+				rows, Unreported, unstated[rows], fmt.Sprintf(`CAST(substr(e.holds, {position}(e.holds, %[1]s || '#') + length(%[1]s || '#'), %[2]d) AS BIGINT)`, named, readDigits),
+				`MAX(CASE WHEN e.held AND e.name = 'CONNECTION_SYNCED' THEN 1 ELSE 0 END)`, from, read, of.owner), c.Args...)
 		}
+		tx.unit.Exec(fmt.Sprintf(`UPDATE %[1]s SET changed = %[2]d WHERE id IN (SELECT o.id FROM %[3]s AND %[4]s)`, of.table, Unreported, from, changed), c.Args...)
 	}
 }
+
+// unstated contains, for a table of rows that statements contain, what repeatReports also stores. A
+// receiver may already have a movement of a lost statement: from another event, or from an attempt
+// that seemed to fail. It would book the movement twice, so the column booked keeps the number of
+// the lost read, and no later statement contains the movement. Events of a temporary user were never
+// sent, so that the next statement contains the movements of a lost CONNECTION_SYNCED. A USER_SYNCED
+// that also contained these movements is lost together with the CONNECTION_SYNCED.
+var unstated = map[string]string{"bank_transaction": `, booked = CASE WHEN lost.unsent = 0 THEN COALESCE(booked, CASE WHEN NOT coming THEN bank_transaction.changed END)
+	WHEN booked = lost.reading THEN NULL ELSE booked END`}
 
 // holding returns the name of the object's data in events.
 func (e withdrawal) holding() store.Holding { return store.HoldingOf(e.kind, e.subject, e.epoch) }

@@ -50,6 +50,7 @@
 //	{for share}    FOR SHARE where the database has it
 //	{id}           column type of an assigned key (migrations)
 //	{bytes}        type of bytes
+//	{position}     function: the position of a text in another text, from 1, or 0
 //
 // A migration may contain lines for one database between "-- only sqlite" or "-- only postgres" and
 // "-- end". Columns are BIGINT, TEXT, BOOLEAN and bytes. Instants are BIGINT microseconds since

@@ -392,7 +392,7 @@ func TestWithdrawnFilesAreNotRequested(t *testing.T) {
 		})
 		s := c.of[c.quick]
 		c.write(func(tx *store.Tx) error {
-			bankstore.In(tx).DisableSubscription(c.domain.ID, s.User, s, noon)
+			bankstore.In(tx).DisableSubscriptions(c.domain.ID, s.User, noon, s)
 			return nil
 		})
 		for _, want := range []int{4, 2, 0} {

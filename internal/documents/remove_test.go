@@ -35,7 +35,7 @@ func TestOneFileDoesNotDelayTheRemovalOfOthers(t *testing.T) {
 			c.fetch(c.quick, n)
 		}
 		c.write(func(tx *store.Tx) error {
-			bankstore.In(tx).DisableSubscription(c.domain.ID, c.of[c.quick].User, c.of[c.quick], noon)
+			bankstore.In(tx).DisableSubscriptions(c.domain.ID, c.of[c.quick].User, noon, c.of[c.quick])
 			return nil
 		})
 		for more := true; more; {

@@ -473,8 +473,8 @@ func (h *userAccounts) withdrawalQueries() map[string]query {
 		"erasing a subscription": {run: step("subscription", &first), index: "document_", sorts: "the files of what is erased"},
 		"erasing a connection":   {run: step("connection", nil), index: "transaction_of_connection", sorts: "the files of what is erased"},
 		"disabling an account": {run: h.writing(func(tx *store.Tx) {
-			bankstore.In(tx).DisableAccount(h.domain, 7, h.Accounts[0], now)
-		}), index: "bank_transaction USING INDEX transaction_changed (account_id=? AND epoch=? AND changed>?)", sorts: "the accounts in lost reports, of which there are few"},
+			bankstore.In(tx).DisableAccounts(h.domain, 7, now, h.Accounts[0])
+		}), index: "bank_transaction USING INDEX transaction_changed (account_id=? AND epoch=? AND changed=?)", sorts: "the reads in lost reports, of which there are few"},
 		"the next withdrawal":     {run: reading(func() (bool, error) { return bankstore.EraseWithdrawn(ctx, h.db, 5) }), sorts: "one, in the order of ids"},
 		"withdrawing a user":      {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).DeleteUser(passerelle.User{Domain: h.domain, ID: 8}, now, now) }), index: "connection_of_user (domain_id=? AND user_id=?)", sorts: "the parts of held events"},
 		"deleting one connection": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).DeleteConnection(h.domain, 8, 99, now) }), index: "PRIMARY KEY (rowid=?)", sorts: "the events of the user that hold it"},
