@@ -14,6 +14,7 @@ import (
 	"passerelle/internal/store"
 	"passerelle/internal/web"
 	"passerelle/internal/webview/chooser"
+	"passerelle/internal/webview/question"
 	"passerelle/internal/wire"
 	"passerelle/payment"
 )
@@ -133,20 +134,20 @@ func (w way) key() string { return "credentials." + string(w.Mechanism) }
 // into the link. The person's own values, in the argument `supplied`, replace the client's values.
 // entries does not show the client's secret values. The service adds them when the person submits
 // the form.
-func (f filter) entries(b wire.Bank, fields []payment.Field, supplied map[string]string, wrong string) []question {
+func (f filter) entries(b wire.Bank, fields []payment.Field, supplied map[string]string, wrong string) []question.Question {
 	shown, held := map[string]string{}, f.Values[b.ID]
 	fields = slices.Clone(fields)
 	for i := range fields {
 		value, filled := held[fields[i].Name]
 		switch {
-		case filled && fields[i].Type == passwordType:
+		case filled && fields[i].Type == question.Password:
 			fields[i].Required = false
 		case filled:
 			shown[fields[i].Name] = value
 		}
 	}
 	maps.Copy(shown, supplied)
-	return questions(fields, shown, wrong)
+	return question.All(fields, shown, wrong)
 }
 
 // begin connects the person to the chosen institution.
@@ -169,7 +170,7 @@ func (w *Webview) begin(pc *pageContext, t *flowSession, form url.Values) error 
 	values := map[string]string{}
 	for _, f := range asked(b, on) {
 		value := pc.values[f.Name]
-		if !form.Has(fieldPrefix+f.Name) || f.Type == passwordType { // the page shows no password of the client
+		if !form.Has(question.Prefix+f.Name) || f.Type == question.Password { // the page shows no password of the client
 			value = cmp.Or(value, t.Filter.Values[b.ID][f.Name])
 		}
 		if value != "" {

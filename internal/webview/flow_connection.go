@@ -14,6 +14,7 @@ import (
 	"passerelle/internal/aggregation"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/web"
+	"passerelle/internal/webview/question"
 	"passerelle/internal/wire"
 )
 
@@ -180,7 +181,7 @@ type flowBody struct {
 	// Action is the target of forms. Step is the value of their field "step". Button is the text of
 	// the only button.
 	Action, Step, Button string
-	Questions            []question
+	Questions            []question.Question
 	// After is the number of seconds until the page's script sends the form, or 0 for never.
 	// NextPoll is the address that shows the result.
 	After    int
@@ -332,7 +333,7 @@ func (w *Webview) stateBody(pc *pageContext, s *flowConnection, step string) (fl
 		if err != nil {
 			return body, err
 		}
-		body.Questions = questions(fields, pc.values, pc.problem.field)
+		body.Questions = question.All(fields, pc.values, pc.problem.field)
 		if len(fields) == 0 {
 			here.step = "bank" // the person enters the fields on the institution's page
 		}

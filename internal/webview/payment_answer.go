@@ -14,6 +14,7 @@ import (
 	"passerelle/internal/httpd"
 	"passerelle/internal/initiation"
 	"passerelle/internal/web"
+	"passerelle/internal/webview/question"
 	"passerelle/payment"
 )
 
@@ -73,14 +74,14 @@ func (pc *pageContext) form() (url.Values, error) {
 	return form, nil
 }
 
-// fieldValues returns the values of the form fields that have the prefix fieldPrefix. It removes
+// fieldValues returns the values of the form fields that have the prefix question.Prefix. It removes
 // surrounding spaces, except from passwords, in which they count. It omits empty values.
 func fieldValues(form url.Values, fields []payment.Field) map[string]string {
 	values := map[string]string{}
 	for name := range form {
-		field, ok := strings.CutPrefix(name, fieldPrefix)
+		field, ok := strings.CutPrefix(name, question.Prefix)
 		value := form.Get(name)
-		if !slices.ContainsFunc(fields, func(f payment.Field) bool { return f.Name == field && secret(f) }) {
+		if !slices.ContainsFunc(fields, func(f payment.Field) bool { return f.Name == field && question.Secret(f) }) {
 			value = strings.TrimSpace(value)
 		}
 		if ok && value != "" {
@@ -140,7 +141,7 @@ func (w *Webview) answered(pc *pageContext, s *payerSession, form url.Values) er
 // requests reports whether a bank requests again the fields that a form contains.
 func requests(fields []payment.Field, form url.Values) bool {
 	for name := range form {
-		sent, ok := strings.CutPrefix(name, fieldPrefix)
+		sent, ok := strings.CutPrefix(name, question.Prefix)
 		if ok && !slices.ContainsFunc(fields, func(f payment.Field) bool { return f.Name == sent && !f.Further }) {
 			return false
 		}

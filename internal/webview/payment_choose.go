@@ -10,6 +10,7 @@ import (
 	"passerelle/internal/initiation"
 	"passerelle/internal/settings"
 	"passerelle/internal/webview/chooser"
+	"passerelle/internal/webview/question"
 	"passerelle/payment"
 )
 
@@ -37,7 +38,7 @@ type listBanksBody struct {
 }
 
 // Questions is for the block "problem". A list of banks has no fields.
-func (listBanksBody) Questions() []question { return nil }
+func (listBanksBody) Questions() []question.Question { return nil }
 
 // orderBody is the content of the page on which the payer orders the payment from a bank.
 type orderBody struct {
@@ -47,7 +48,7 @@ type orderBody struct {
 	// Notice is the key of a text about a bank that could not be reached.
 	Title, Action, Notice string
 	Chosen                bank
-	Questions             []question
+	Questions             []question.Question
 	// InForce has the terms that the payer accepts by continuing.
 	InForce initiation.LocalizedTerms
 	// Others is the address of the list of banks. It is empty when the list has no other banks.
@@ -122,7 +123,7 @@ func (w *Webview) confirm(pc *pageContext, s *payerSession, d draft, chosen bank
 	}
 	body := orderBody{
 		frame: pc.frame(s).at(stepsOfPayment, 2), summary: pc.summary(s), draft: d, Title: pc.words.Say("confirm.title"), InForce: terms, Notice: pc.notice,
-		Action: pc.address(s.payment.ID), Chosen: chosen, Questions: questions(chosen.Fields, d.Fields, d.Wrong), Cancel: w.cancelAddress(pc, s.payment),
+		Action: pc.address(s.payment.ID), Chosen: chosen, Questions: question.All(chosen.Fields, d.Fields, d.Wrong), Cancel: w.cancelAddress(pc, s.payment),
 	}
 	if others {
 		body.Others = body.Action + "&bank=" + listed

@@ -9,6 +9,7 @@ import (
 	"passerelle"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
+	"passerelle/internal/webview/question"
 	"passerelle/payment"
 )
 
@@ -121,7 +122,7 @@ type stepBody struct {
 	// Address is the address at which the payer continues.
 	Address string
 	// Questions lists the fields that the bank asks the payer to fill in.
-	Questions []question
+	Questions []question.Question
 	// After is the number of seconds until the page asks the bank again, or 0 for never. NextPoll
 	// is the address that shows the result. Left is the number of seconds for which the page
 	// continues to ask.
@@ -259,7 +260,7 @@ func (w *Webview) askedToApprove(pc *pageContext, p *payment.Payment) (time.Time
 // ask shows the bank's questions to the payer.
 func (w *Webview) ask(pc *pageContext, s *payerSession) error {
 	body := w.step(pc, s, "fields")
-	body.Questions = questions(s.payment.Fields, pc.values, pc.problem.field)
+	body.Questions = question.All(s.payment.Fields, pc.values, pc.problem.field)
 	return w.send(pc, s, "fields", body)
 }
 

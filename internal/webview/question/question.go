@@ -1,4 +1,7 @@
-package webview
+// Package question owns the fields of a form on a page: their labels, input elements, hints and
+// patterns, and the earlier input. It does not check input, which is the task of the use cases. It
+// never fails: a pattern that it does not know has no hint.
+package question
 
 import (
 	"html/template"
@@ -10,18 +13,18 @@ import (
 	"passerelle/payment"
 )
 
-// fieldPrefix is the prefix that the names of payment fields have in forms.
-const fieldPrefix = "field."
+// Prefix is the prefix that the names of payment fields have in forms.
+const Prefix = "field."
 
 // fewChoices is the largest number of choices that the page shows side by side. More choices appear
 // in a list that opens.
 const fewChoices = 5
 
-// passwordType is the type of a field that hides its input.
-const passwordType = "password"
+// Password is the type of a field that hides its input.
+const Password = "password"
 
-// question is a field of a form, with the data that the page needs to show it.
-type question struct {
+// Question is a field of a form, with the data that the page needs to show it.
+type Question struct {
 	payment.Field
 	// Input is the name of the field in the form.
 	Input string
@@ -31,7 +34,7 @@ type question struct {
 	// Pattern is the pattern with which browsers check the input. Hint describes the pattern in
 	// words.
 	Pattern string
-	Hint    hint
+	Hint    Hint
 	// Open is set for choices that the page shows side by side.
 	Open bool
 	// Picture is a picture that the person needs to answer. The service has checked its media type.
@@ -42,7 +45,7 @@ type question struct {
 
 // Said returns the translation of the label, if there is one, and otherwise the label itself. Only
 // labels with the same meaning at every institution have a translation.
-func (q question) Said(words web.Words) string {
+func (q Question) Said(words web.Words) string {
 	key := "label." + strings.ToLower(q.Label)
 	if said := words.Say(key); said != key {
 		return said
@@ -51,7 +54,7 @@ func (q question) Said(words web.Words) string {
 }
 
 // Filled returns the value of the attribute autocomplete.
-func (q question) Filled() string {
+func (q Question) Filled() string {
 	if q.Code {
 		return "one-time-code"
 	}
@@ -59,29 +62,29 @@ func (q question) Filled() string {
 }
 
 // Kind returns the type of the input element.
-func (q question) Kind() string {
+func (q Question) Kind() string {
 	switch {
-	case secret(q.Field):
-		return passwordType
+	case Secret(q.Field):
+		return Password
 	case q.Type == "date", q.Type == "number":
 		return q.Type
 	}
 	return "text"
 }
 
-// secret reports whether a field is for a password. It also recognises a password by the field's
+// Secret reports whether a field is for a password. It also recognises a password by the field's
 // name, because payment fields for passwords have the type text.
-func secret(f payment.Field) bool {
-	return f.Type == passwordType || f.Type == "text" && f.Name == passwordType
+func Secret(f payment.Field) bool {
+	return f.Type == Password || f.Type == "text" && f.Name == Password
 }
 
-// questions returns fields with the earlier input. The argument wrong is the name of the refused
+// All returns fields with the earlier input. The argument wrong is the name of the refused
 // field, or empty.
-func questions(fields []payment.Field, supplied map[string]string, wrong string) []question {
-	all := make([]question, len(fields))
+func All(fields []payment.Field, supplied map[string]string, wrong string) []Question {
+	all := make([]Question, len(fields))
 	for i, field := range fields {
-		all[i] = question{
-			Field: field, Input: fieldPrefix + field.Name, Value: supplied[field.Name], Wrong: field.Name == wrong && wrong != "",
+		all[i] = Question{
+			Field: field, Input: Prefix + field.Name, Value: supplied[field.Name], Wrong: field.Name == wrong && wrong != "",
 			Pattern: pattern(field.Regex), Hint: hintOf(field.Regex), Picture: template.URL(field.Image), //nolint:gosec // Field.Image is empty or a data URL of a picture
 			Open: field.Type == "list" && len(field.Values) <= fewChoices, Code: code(field),
 		}
@@ -113,15 +116,15 @@ var shapes = []struct {
 	{regexp.MustCompile(`^\^\.\{(\d+)(?:,(\d*))?\}\$$`), "fields.characters", false},
 }
 
-// hint describes a pattern in words. It has the key of a text, and the number in that text.
-type hint struct {
+// Hint describes a pattern in words. It has the key of a text, and the number in that text.
+type Hint struct {
 	Key, Count string
 	// Digits is set when the input may contain only digits.
 	Digits bool
 }
 
 // Text returns the hint in the page's language.
-func (h hint) Text(words web.Words) string {
+func (h Hint) Text(words web.Words) string {
 	if h.Count == "" {
 		return words.Say(h.Key)
 	}
@@ -130,22 +133,22 @@ func (h hint) Text(words web.Words) string {
 
 // hintOf returns a description of a pattern in words. A pattern that is not in shapes has no
 // description. The page then shows only the label, so the person never sees a regular expression.
-func hintOf(perl string) hint {
+func hintOf(perl string) Hint {
 	for _, s := range shapes {
 		found := s.pattern.FindStringSubmatch(perl)
 		switch {
 		case found == nil:
 			continue
 		case len(found) == 1:
-			return hint{s.key, "", s.digits}
+			return Hint{s.key, "", s.digits}
 		case found[2] != "":
-			return hint{s.key, found[1] + "–" + found[2], s.digits}
+			return Hint{s.key, found[1] + "–" + found[2], s.digits}
 		case strings.Contains(perl, ",}"):
-			return hint{s.key, found[1] + "+", s.digits}
+			return Hint{s.key, found[1] + "+", s.digits}
 		}
-		return hint{s.key, found[1], s.digits}
+		return Hint{s.key, found[1], s.digits}
 	}
-	return hint{}
+	return Hint{}
 }
 
 // codes are parts of the names that banks give to fields for one-time codes.
