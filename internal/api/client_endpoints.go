@@ -62,20 +62,32 @@ type clientFields struct {
 	Config               map[string]string `body:"config" doc:"texts that the application stores for itself, by key"`
 }
 
+// addresses returns the redirect addresses of an application, or nil when the request has none.
+// Programs write a missing address as an empty text in forms.
+func (in clientFields) addresses() ([]string, error) {
+	one := in.RedirectURI
+	if one == nil || *one == "" {
+		return in.RedirectURIs, nil
+	}
+	if _, err := passerelle.ParseRedirectURI("redirect_uri", *one); err != nil {
+		return nil, err
+	}
+	if in.RedirectURIs == nil {
+		return []string{*one}, nil
+	}
+	if !slices.Contains(in.RedirectURIs, *one) {
+		return nil, passerelle.InvalidField("redirect_uri", "must be one of redirect_uris when both are sent")
+	}
+	return in.RedirectURIs, nil
+}
+
 func (in clientFields) change() (access.ClientUpdate, error) {
-	// Programs write a missing address as an empty text in forms.
-	if one := in.RedirectURI; one != nil && *one != "" {
-		if _, err := passerelle.ParseRedirectURI("redirect_uri", *one); err != nil {
-			return access.ClientUpdate{}, err
-		}
-		if in.RedirectURIs == nil {
-			in.RedirectURIs = []string{*one}
-		} else if !slices.Contains(in.RedirectURIs, *one) {
-			return access.ClientUpdate{}, passerelle.InvalidField("redirect_uri", "must be one of redirect_uris when both are sent")
-		}
+	addresses, err := in.addresses()
+	if err != nil {
+		return access.ClientUpdate{}, err
 	}
 	return access.ClientUpdate{
-		RedirectURIs: in.RedirectURIs, GenerateKeys: in.GenerateKeys, PrimaryColor: in.PrimaryColor, SecondaryColor: in.SecondaryColor,
+		RedirectURIs: addresses, GenerateKeys: in.GenerateKeys, PrimaryColor: in.PrimaryColor, SecondaryColor: in.SecondaryColor,
 		Description: in.Description, DescriptionBanks: in.DescriptionBanks, DescriptionProviders: in.DescriptionProviders,
 		Pro: in.Pro, Config: in.Config,
 	}, nil

@@ -32,7 +32,7 @@ func TestClusterScenarios(t *testing.T) {
 		{name: "make of another domain's", status: 404, ask: by("POST", all, `{"id_account":{other:holding},"wording":"x","mean_amount":3}`)},
 		{name: "list", status: 200, ask: by("GET", "/connections/{holder}/transactionsclusters", "")},
 		{name: "list with the disabled ones", status: 200, ask: by("GET", "/connections/{holder}/transactionsclusters?all", "")},
-		{name: "list a page", status: 200, ask: by("GET", "/accounts/{holding}/transactionsclusters?limit=1", "")},
+		{name: "list a page", status: 200, ask: by("GET", "/accounts/{holding}/transactionsclusters?all&limit=1", "")},
 		{name: "list another domain's", status: 404, ask: by("GET", "/connections/{other:holder}/transactionsclusters", "")},
 		{name: "read", status: 200, ask: by("GET", "/transactionsclusters/{series}", "")},
 		{name: "read none", status: 404, ask: by("GET", all+"/"+noID, "")},

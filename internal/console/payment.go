@@ -142,13 +142,10 @@ func (c *Console) show(pc *page.Context, revealed bool) error {
 	data := paymentData{
 		ID: p.ID, State: page.StateWord(p.State), Amount: totalText(p), Payee: payeeText(pc, p, revealed), Next: nextStep(p),
 		Code: string(p.ErrorCode), Advice: adviceByCode[p.ErrorCode], Facts: c.facts(pc, p, revealed), Acts: c.acts(pc, p, unknown), CurlRead: curlRead(pc, p),
-		Revealable: !revealed && pc.MayReveal(), Revealed: revealed,
+		Revealable: !revealed && pc.MayReveal(), Revealed: revealed, ApproveAt: approvalAddress(pc, p),
 	}
 	if unknown {
 		data.State, data.Next = page.Unknown, nextForUnknown
-	}
-	if p.Detail == payment.Cancelling && mayDo(pc, actCancel) {
-		data.ApproveAt = p.ValidateURI
 	}
 	if message := nameText(pc, p.ErrorDescription, revealed); data.Code != "" {
 		data.Message = message
@@ -172,6 +169,15 @@ func (c *Console) show(pc *page.Context, revealed bool) error {
 		return err
 	}
 	return pages.Send(pc, "payment", fmt.Sprintf("Payment %d", p.ID), data)
+}
+
+// approvalAddress returns the address at which the payer approves a cancellation. It is empty for
+// operators who may not cancel.
+func approvalAddress(pc *page.Context, p *payment.Payment) string {
+	if p.Detail != payment.Cancelling || !mayDo(pc, actCancel) {
+		return ""
+	}
+	return p.ValidateURI
 }
 
 // maxLines is the largest number of instructions or banks that the page lists.
