@@ -273,7 +273,7 @@ func TestChangedRedirectURIs(t *testing.T) {
 		for _, id := range []int64{waiting, created} {
 			d.submit(d.paymentPath(id), d.paymentPath(id), "act", "cancel payment")
 		}
-		d.shows(d.paymentPath(waiting), []string{"must approve the cancellation"})
+		d.shows(d.paymentPath(waiting), []string{"waiting for the payer to confirm or refuse the cancellation"})
 		if got := d.state(created); got != "rejected" {
 			t.Errorf("the cancelled payment is %s", got)
 		}

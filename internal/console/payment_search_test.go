@@ -108,10 +108,10 @@ func TestSearchingPayments(t *testing.T) {
 			}
 		}
 		for query, field := range map[string]string{
-			"id=x": "id", "id=-1": "id", "state=x": "state", "code=x": "code", "connector=x": "connector", "country=XX": "country", "client=99": "client", "client=x": "client",
-			"type=x": "type", "date=x": "date", "first=x": "first", "last=2026-02-30": "last", "least=x": "amount", "most=0": "amount", "most=1.001": "amount",
-			"first=2026-01-03&last=2026-01-02": "last", "least=3&most=2": "most",
-			"label=%00": "label", "payer=%ff": "payer", "reference=" + strings.Repeat("x", 201): "reference",
+			"id=x": "Number", "id=-1": "Number", "state=x": "State", "code=x": "Error code", "connector=x": "Connector", "country=XX": "Country", "client=99": "Application", "client=x": "Application",
+			"type=x": "Execution", "date=x": "Dates apply to", "first=x": "From", "last=2026-02-30": "To", "least=x": "Minimum amount", "most=0": "Maximum amount", "most=1.001": "Maximum amount",
+			"first=2026-01-03&last=2026-01-02": "To", "least=3&most=2": "Maximum amount",
+			"label=%00": "Label begins with", "payer=%ff": "Payer", "reference=" + strings.Repeat("x", 201): "End-to-end id",
 		} {
 			if got := d.get(d.domainPath("/payments?" + query)); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "<p>"+field) {
 				t.Errorf("%s: %d, and no word about %s", query, got.status, field)
