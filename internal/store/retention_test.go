@@ -161,7 +161,7 @@ func TestPartsWithoutEventsGo(t *testing.T) {
 		purge()
 		s.wantLeft("1 0 0 2 0")
 		s.write(func(tx *store.Tx) error {
-			tx.Unit().Exec(`UPDATE event_part SET created = created - 86400000000`)
+			tx.Unit().Exec(`UPDATE event_part SET created = created - 86400000001`)
 			return nil
 		})
 		purge()
