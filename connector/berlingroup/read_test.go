@@ -878,3 +878,29 @@ func TestConsentsAskedFor(t *testing.T) {
 		})
 	}
 }
+
+// TestGonePendingTransactionOfAShortHistory checks that a transaction with an id counts as deleted
+// when it is no longer pending, even if the bank returns few days. Only transactions without an id
+// have numbers that depend on earlier days.
+func TestGonePendingTransactionOfAShortHistory(t *testing.T) {
+	bank := newReadable(t, "[profile.accounts]", "[profile.accounts]\nhistory_days = 7\ntransaction_ids = true")
+	reader := bank.reader()
+	pending := []string{`{"transactionId": "T1", "valueDate": "2026-03-01", "transactionAmount": {"currency": "EUR", "amount": "-9.00"}}`}
+	bank.list(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, page(nil, pending, "")) })
+	_, before, err := reader.read(false)
+	if err != nil || len(before.rows) != 1 {
+		t.Fatalf("the first read: %v, %v", before.rows, err)
+	}
+	reader.now, pending = noon.AddDate(0, 0, 1), nil
+	_, after, err := reader.read(false)
+	if err != nil || len(after.rows) > 0 || len(after.ended) != 1 {
+		t.Fatalf("the second read: %v, %v, accounts %v", after.rows, err, after.ended)
+	}
+	for key, row := range before.rows {
+		for _, from := range after.ended {
+			if row.Date.Compare(from) < 0 {
+				t.Errorf("%s of %v does not count as deleted: the read is complete from %v on", key, row.Date, from)
+			}
+		}
+	}
+}

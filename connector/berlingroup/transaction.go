@@ -91,7 +91,7 @@ func (v *reading) readByDate(ctx context.Context, a *bankAccount, begin passerel
 		v.memory.keep(a.key, last)
 		s, err = v.readCertain(ctx, a, begin)
 	}
-	if !last.Read.IsZero() { // an earlier read has numbered equal transactions from an earlier day on
+	if !last.Read.IsZero() && s.names.Unnamed() { // an earlier read has numbered equal transactions from an earlier day on
 		begin = begin.AddDays(overlapDays)
 	}
 	return s, begin, err
