@@ -425,3 +425,58 @@ func (c correctingSink) Transactions(key string, all []passerelle.TransactionDet
 	}
 	return c.Sink.Transactions(key, all)
 }
+
+// TestWithdrawalStatesMovementsOfEarlierLosses: a temporary user's lost statements contain movements
+// that a later sync corrected, or that an earlier withdrawal already repeated. The next statement
+// must contain these movements, because nobody received the lost statements.
+func TestWithdrawalStatesMovementsOfEarlierLosses(t *testing.T) {
+	nothing := func(*store.Tx, passerelle.User) error { return nil }
+	for name, c := range map[string]struct {
+		earlier   bool // withdraw an account of another connection first
+		corrected bool // correct the movements before the withdrawal
+	}{
+		"corrected before":                      {corrected: true},
+		"lost before":                           {earlier: true},
+		"lost before, and corrected in between": {earlier: true, corrected: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+				var err error
+				h.user, err = h.CreateUser(t.Context(), h.domain, false, nothing)
+				must(t, err)
+				must(t, settings.Set(t.Context(), h.DB, h.domain.ID, map[string]string{settings.CFONB: "1"}, h.now))
+				id, other := h.bothShared(s), h.bothShared(s)
+				s.read = french(ofBoth(2))
+				_, err = h.SyncAll(t.Context(), h.domain, h.user.ID, true)
+				must(t, err)
+				if c.earlier {
+					h.share(h.firstOf(other), false)
+				}
+				if c.corrected {
+					s.read = corrected(s.read)
+					_, err = h.resume(id)
+					must(t, err)
+				}
+				h.share(h.firstOf(id), false)
+				must(t, h.Disconnect(t.Context(), h.domain, h.user.ID, other))
+				before := h.statements()
+				_, err = h.KeepUser(t.Context(), h.domain, h.user.ID, nothing)
+				must(t, err)
+				for range 2 {
+					_, err = h.resume(id)
+					must(t, err)
+				}
+				if got := h.statements() - before; got != 2 {
+					t.Errorf("statements contain %d movements after the withdrawal, want 2", got)
+				}
+			})
+		})
+	}
+}
+
+// firstOf returns the first account of a connection.
+func (h *fixture) firstOf(id passerelle.ConnectionID) bankstore.StoredAccount {
+	h.t.Helper()
+	all := h.accounts(true)
+	return all[slices.IndexFunc(all, func(a bankstore.StoredAccount) bool { return a.Connection == id })]
+}

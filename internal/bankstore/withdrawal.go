@@ -151,11 +151,14 @@ func (tx Tx) repeatReports(gone []withdrawal) {
 		at := due.Bind(gone[0].at)
 		tx.unit.Exec(`UPDATE connection SET next_try = `+at+` WHERE active AND next_try > `+at+` AND `+database.Opaque("state IS NULL AND deleted IS NULL")+`
 			AND id IN (SELECT o.connection_id FROM `+from+` AND (`+read+` OR `+changed+`))`, due.Args...)
+		reading := fmt.Sprintf(`o.id AS owner, o.epoch AS since, CAST(substr(e.holds, {position}(e.holds, %[1]s || '#') + length(%[1]s || '#'), %[2]d) AS BIGINT) AS reading`, named, readDigits)
 		for _, rows := range of.rows {
-			tx.unit.Exec(fmt.Sprintf(`UPDATE %[1]s SET changed = %[2]d%[3]s FROM (SELECT o.id AS owner, o.epoch AS since, %[4]s AS reading, %[5]s AS unsent
-				FROM %[6]s AND %[7]s GROUP BY 1, 2, 3) AS lost WHERE %[1]s.%[8]s = lost.owner AND %[1]s.epoch = lost.since AND %[1]s.changed = lost.reading`,
-				rows, Unreported, unstated[rows], fmt.Sprintf(`CAST(substr(e.holds, {position}(e.holds, %[1]s || '#') + length(%[1]s || '#'), %[2]d) AS BIGINT)`, named, readDigits),
-				`MAX(CASE WHEN e.held AND e.name = 'CONNECTION_SYNCED' THEN 1 ELSE 0 END)`, from, read, of.owner), c.Args...)
+			if rows == "bank_transaction" {
+				tx.unit.Exec(fmt.Sprintf(stateAgain, Unreported, reading, from, read), c.Args...)
+			}
+			tx.unit.Exec(fmt.Sprintf(`UPDATE %[1]s SET changed = %[2]d%[3]s FROM (SELECT %[4]s, MAX(CASE WHEN e.held AND e.name = 'CONNECTION_SYNCED' THEN 1 ELSE 0 END) AS unsent
+				FROM %[5]s AND %[6]s GROUP BY 1, 2, 3) AS lost WHERE %[1]s.%[7]s = lost.owner AND %[1]s.epoch = lost.since AND %[1]s.changed = lost.reading`,
+				rows, Unreported, unstated[rows], reading, from, read, of.owner), c.Args...)
 		}
 		tx.unit.Exec(fmt.Sprintf(`UPDATE %[1]s SET changed = %[2]d WHERE id IN (SELECT o.id FROM %[3]s AND %[4]s)`, of.table, Unreported, from, changed), c.Args...)
 	}
@@ -164,11 +167,15 @@ func (tx Tx) repeatReports(gone []withdrawal) {
 // unstated contains, for a table of rows that statements contain, what repeatReports also stores. A
 // receiver may already have a movement of a lost statement: from another event, or from an attempt
 // that seemed to fail. It would book the movement twice, so the column booked keeps the number of
-// the lost read, and no later statement contains the movement. Events of a temporary user were never
-// sent, so that the next statement contains the movements of a lost CONNECTION_SYNCED. A USER_SYNCED
-// that also contained these movements is lost together with the CONNECTION_SYNCED.
-var unstated = map[string]string{"bank_transaction": `, booked = CASE WHEN lost.unsent = 0 THEN COALESCE(booked, CASE WHEN NOT coming THEN bank_transaction.changed END)
-	WHEN booked = lost.reading THEN NULL ELSE booked END`}
+// the lost read, and no later statement contains the movement.
+var unstated = map[string]string{"bank_transaction": `, booked = CASE WHEN lost.unsent = 0 THEN COALESCE(booked, CASE WHEN NOT coming THEN bank_transaction.changed END) ELSE booked END`}
+
+// stateAgain makes the next statement contain the movements of a temporary user's lost
+// CONNECTION_SYNCED, because no event of such a user was ever sent. The column booked may have the
+// number of the lost read although a later read, or an earlier withdrawal, has changed the row. A
+// USER_SYNCED that also contained these movements is lost together with the CONNECTION_SYNCED.
+const stateAgain = `UPDATE bank_transaction SET changed = %d, booked = NULL FROM (SELECT DISTINCT %s FROM %s AND %s AND e.held AND e.name = 'CONNECTION_SYNCED') AS lost
+	WHERE bank_transaction.account_id = lost.owner AND bank_transaction.epoch = lost.since AND bank_transaction.booked = lost.reading`
 
 // holding returns the name of the object's data in events.
 func (e withdrawal) holding() store.Holding { return store.HoldingOf(e.kind, e.subject, e.epoch) }
