@@ -124,7 +124,7 @@ func sendAll(c *console, to *uploads.Uploader, files []inbox.WaitingFile, previe
 	meter := c.meter(map[bool]string{true: "preview", false: "import"}[preview])
 	defer meter.End()
 	meter.Expect(int64(len(files)), "files")
-	var all []uploads.Uploaded
+	all := make([]uploads.Uploaded, 0, len(files)) // never nil, because --json prints it
 	refused := false
 	for n, file := range files {
 		meter.At(int64(n))

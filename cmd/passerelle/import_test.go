@@ -205,3 +205,36 @@ func TestWatchEndsWithItsToken(t *testing.T) {
 		t.Errorf("the file that was not imported: %v", err)
 	}
 }
+
+// TestImportFails: the service fails after the previews, with the first file or a later one. The
+// command prints the results of the files before as a list, which may be empty, and then fails.
+func TestImportFails(t *testing.T) {
+	token, folder := filepath.Join(t.TempDir(), "token"), t.TempDir()
+	writeFile(t, token, "psl_usr_1")
+	for _, name := range []string{"a.csv", "b.csv"} {
+		writeFile(t, filepath.Join(folder, name), "text")
+	}
+	for imports, want := range map[int]string{0: "", 1: "a.csv"} {
+		left := imports
+		service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Get("preview") == "false" {
+				if left--; left < 0 {
+					w.WriteHeader(http.StatusServiceUnavailable)
+				}
+			}
+			_, _ = io.WriteString(w, `{"message":"CSV","accounts":[]}`)
+		}))
+		var out strings.Builder
+		status := run(t.Context(), []string{"import", "--base-url", service.URL + "/2.0", "--token-file", token, "--connection", "1", "--json", folder}, nil, &out, t.Output())
+		service.Close()
+		var all []uploads.Uploaded
+		err := json.Unmarshal([]byte(out.String()), &all)
+		var got []string
+		for _, one := range all {
+			got = append(got, filepath.Base(one.File))
+		}
+		if err != nil || all == nil || status != failed || strings.Join(got, " ") != want {
+			t.Errorf("after %d files, the status is %d, and the output is %s", imports, status, &out)
+		}
+	}
+}
