@@ -231,7 +231,7 @@ func (im *importer) lost(a bankstore.StoredAccount) error {
 		return nil
 	}
 	now := im.lease.now()
-	a.Deleted, a.Changed = &now, im.lease.sync
+	a.Deleted, a.Changed = cmp.Or(a.Deleted, &now), im.lease.sync
 	im.goneAccounts = append(im.goneAccounts, (&syncedAccount{StoredAccount: a}).reported())
 	return im.store(func(tx *store.Tx) error { return bankstore.In(tx).UpdateAccount(im.lease.domain.ID, &a) })
 }

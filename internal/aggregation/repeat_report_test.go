@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/govalues/decimal"
 
 	"passerelle"
@@ -479,4 +481,31 @@ func (h *fixture) firstOf(id passerelle.ConnectionID) bankstore.StoredAccount {
 	h.t.Helper()
 	all := h.accounts(true)
 	return all[slices.IndexFunc(all, func(a bankstore.StoredAccount) bool { return a.Connection == id })]
+}
+
+// TestWithdrawalKeepsTimesOfDeletions: an account and a subscription keep the time at which the
+// institution no longer listed them when a later report must repeat the deletion.
+func TestWithdrawalKeepsTimesOfDeletions(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		id := h.shared(s)
+		h.share(h.accounts(true)[1], true)
+		fewer := soundBooks()
+		fewer.accounts, fewer.subscriptions = fewer.accounts[:1], fewer.subscriptions[1:]
+		s.read = fewer.read
+		_, err := h.resume(id)
+		must(t, err)
+		want := passerelle.FormatDateTime(h.now, time.UTC)
+		h.share(h.accounts(true)[0], false)
+		h.now = h.now.Add(time.Hour)
+		h.events()
+		_, err = h.resume(id)
+		must(t, err)
+		times := []any{}
+		for _, one := range h.reportedItems() {
+			times = append(times, one["deleted"])
+		}
+		if diff := cmp.Diff([]any{want, want}, times); diff != "" {
+			t.Error(diff)
+		}
+	})
 }

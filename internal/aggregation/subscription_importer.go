@@ -1,6 +1,7 @@
 package aggregation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,7 +114,7 @@ func (im *importer) lostSubscription(s bankstore.StoredSubscription) error {
 		return nil
 	}
 	now := im.lease.now()
-	s.Deleted, s.Changed = &now, im.lease.sync
+	s.Deleted, s.Changed = cmp.Or(s.Deleted, &now), im.lease.sync
 	im.goneSubscriptions = append(im.goneSubscriptions, (&syncedSubscription{StoredSubscription: s}).reported())
 	return im.store(func(tx *store.Tx) error { return bankstore.In(tx).UpdateSubscription(im.lease.domain.ID, &s) })
 }
