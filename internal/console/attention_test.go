@@ -191,7 +191,7 @@ func TestConsentsThatEnd(t *testing.T) {
 			t.Errorf("the consent that ends first is not first: %s", body)
 		}
 		d.shows(d.domainPath("/connections?ends=30"), []string{at(0), at(1), at(2)})
-		d.shows(d.domainPath("/connections?ends=1"), []string{"No connections match."})
+		d.shows(d.domainPath("/connections?ends=1"), []string{"No connections match."}, "No connection fails")
 		for _, wrong := range []string{"0", "-1", "x", "367"} {
 			if a := d.get(d.domainPath("/connections?ends=" + wrong)); a.status != http.StatusUnprocessableEntity {
 				t.Errorf("%s days are answered with %d", wrong, a.status)

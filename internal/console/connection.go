@@ -141,6 +141,14 @@ type troublesData struct {
 // Spans returns the values of Ends that the page offers.
 func (troublesData) Spans() []string { return []string{"7", "30", "90"} }
 
+// ConnectorLabel returns the label of the field for a connector.
+func (d troublesData) ConnectorLabel() string {
+	if len(d.Connectors) == 0 {
+		return "Connector name"
+	}
+	return "Connector"
+}
+
 // connectionKind is a filter that selects connections by who can repair them.
 type connectionKind struct {
 	Value, Name string
@@ -189,12 +197,12 @@ func (c *Console) connections(pc *page.Context) error {
 	}
 	states, known := statesNamed(data.State)
 	if !known {
-		pc.Problem = "state: must be one of those in the list"
+		pc.Problem = "State: must be one of those in the list"
 		return pages.Send(pc, "connections", "Connections", data)
 	}
 	connector, known := bankNamed(banks, data.Connector)
 	if !known {
-		pc.Problem = "connector: must be one of those in the list"
+		pc.Problem = data.ConnectorLabel() + ": must be a connector that reads data"
 		return pages.Send(pc, "connections", "Connections", data)
 	}
 	w := pc.Window(1)

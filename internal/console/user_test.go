@@ -291,7 +291,7 @@ func TestConnectionsThatCannotBeRead(t *testing.T) {
 		d.shows(list+"?connector="+sandbox.TestConnector, []string{at(down), at(waits)})
 		d.shows(list+"?connector="+customers.ProviderConnector, []string{"No connections match."}, at(down))
 		d.shows(list+"?state=bug&connector="+sandbox.TestConnector, []string{"No connections match."})
-		for query, want := range map[string]string{"?state=broken": "state: must be", "?connector=x": "connector: must be"} {
+		for query, want := range map[string]string{"?state=broken": ">State: must be", "?connector=x": ">Connector: must be"} {
 			if a := d.get(list + query); a.status != 422 || !strings.Contains(a.body, want) {
 				t.Errorf("%s: %d %s", query, a.status, a.body)
 			}
