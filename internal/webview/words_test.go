@@ -36,6 +36,15 @@ func texts(t *testing.T) map[string]map[string]string {
 	return all
 }
 
+// TestPortugueseLinks checks that pages about links do not use the word for connections to banks.
+func TestPortugueseLinks(t *testing.T) {
+	for key, text := range texts(t)["pt.json"] {
+		if about, _, _ := strings.Cut(key, "."); (about == "fault" || about == "code") && strings.Contains(text, "ligação") {
+			t.Errorf("%s names a link like a connection: %s", key, text)
+		}
+	}
+}
+
 var verb = regexp.MustCompile(`%(\[\d+\])?[a-z]`)
 
 func TestLanguagesSayTheSame(t *testing.T) {
