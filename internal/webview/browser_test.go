@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -160,6 +161,40 @@ func TestAWaitingPageStaysUntilItChanges(t *testing.T) {
 	if state := s.stored(t, p.ID).State; state != payment.Done {
 		t.Errorf("the payment is %s", state)
 	}
+}
+
+// A payer who presses the button too early sees a notice. The next poll finds the page without the
+// notice, and does not replace the page for this reason.
+func TestAWaitingPageKeepsItsNotice(t *testing.T) {
+	t.Parallel()
+	s := start(t, storetest.SQLite(t), nil)
+	p := s.create(t, labelled("actn(decoupled,9)/done"))
+	_, err := s.Validate(t.Context(), s.domain, p.ID, initiation.Choice{
+		Connector: sandbox.TestConnector, Validated: true, WebviewURL: s.origin + "/before",
+	})
+	must(t, err)
+	browser := servicetest.Browser(t, 390, 844)
+	said := servicetest.Listen(browser, t)
+	must(t, chromedp.Do(browser,
+		servicetest.Navigate(s.origin+"/webview/en/payment?code="+s.code(t, p.ID, "payments:validate")),
+		servicetest.Shown(`form[data-after]`), chromedp.Click(`form[data-after] button`), servicetest.Shown(`.hint`),
+	))
+	const poll = `(async () => {
+		const asked = []
+		const fetch = window.fetch
+		window.fetch = async (...all) => { const answer = await fetch(...all); asked.push(all[1]?.method ?? "GET"); return answer }
+		while (asked.length < 4) {
+			document.dispatchEvent(new Event("visibilitychange"))
+			await new Promise((done) => setTimeout(done, 50))
+		}
+		return asked.join() + " " + document.querySelector(".hint").textContent
+	})()`
+	got, err := chromedp.Run(browser, chromedp.Evaluate[string](poll, chromedp.EvalAwaitPromise))
+	must(t, err)
+	if !strings.HasPrefix(got, "POST,GET,POST,GET Your bank has not seen your approval yet.") {
+		t.Errorf("the page does %s", got)
+	}
+	said.Silent(t)
 }
 
 // While a person types, the service filters the list without a click. When no bank in the country

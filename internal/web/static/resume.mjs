@@ -15,10 +15,11 @@ let timer;
 // A new page would lose the boxes that the person has ticked on this page.
 const ticked = () => [...document.querySelectorAll("input[type=checkbox]")].some((box) => box.checked !== box.defaultChecked);
 
-// textOf returns the text of a page, without the remaining time.
+// textOf returns the text of a page, without the remaining time and without notices about the last
+// act, which the next version of the page no longer has.
 const textOf = (page) => {
   const main = page.querySelector("main").cloneNode(true);
-  main.querySelector("[data-left]")?.remove();
+  main.querySelectorAll("[data-left], .hint").forEach((part) => part.remove());
   return main.textContent.replaceAll(/\s+/g, " ");
 };
 const shown = textOf(document);
