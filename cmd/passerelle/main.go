@@ -324,9 +324,9 @@ func (c *console) show(result any) error {
 	return nil
 }
 
-// showOne prints the fields of a struct by their JSON names, without empty fields. It prints the
-// number zero and the value false unless omitempty is set, because they may be results, such as the
-// number of due events. It aligns the lines of a value.
+// showOne prints the fields of a struct by their JSON names, without empty fields and lists. It
+// prints the number zero and the value false unless omitempty is set, because they may be results,
+// such as the number of due events. It aligns the lines of a value.
 func (c *console) showOne(value reflect.Value) error {
 	for value.Kind() == reflect.Pointer {
 		value = value.Elem()
@@ -335,8 +335,8 @@ func (c *console) showOne(value reflect.Value) error {
 		name, option, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
 		field := value.Field(i)
 		result := field.CanInt() || field.Kind() == reflect.Bool
-		if !field.IsZero() || result && option == "" {
-			text := strings.ReplaceAll(lines(field), "\n", "\n"+strings.Repeat(" ", 17))
+		text := strings.ReplaceAll(lines(field), "\n", "\n"+strings.Repeat(" ", 17))
+		if text != "" && (!field.IsZero() || result && option == "") {
 			if _, err := fmt.Fprintf(c.out, "%-16s %s\n", name, text); err != nil {
 				return err
 			}
