@@ -377,6 +377,9 @@ func TestABankWithoutAnAnswerIsWaitedFor(t *testing.T) {
 		if strings.Contains(got.body, "<form") {
 			t.Error("the page offers to order once more")
 		}
+		if now := `<a href="` + html.EscapeString(page+"&step=onward") + `">Check now</a>`; !strings.Contains(got.body, now) {
+			t.Errorf("the payer who checks now does not go on to the bank without another click: %s", got.body)
+		}
 		s.advance(t, time.Hour)
 		got = s.get(t, page)
 		if !strings.Contains(got.body, `content="60"></noscript>`) || !strings.Contains(got.body, `data-after="60"`) {

@@ -137,6 +137,9 @@ type stepBody struct {
 	Cancel string
 }
 
+// onward returns the address of the payment's page for a payer who has just acted.
+func (b stepBody) onward() string { return b.Action + "&step=" + stepOnward }
+
 // LeftText formats Left as minutes and seconds.
 func (b stepBody) LeftText() string { return fmt.Sprintf("%d:%02d", b.Left/60, b.Left%60) }
 
@@ -182,7 +185,7 @@ func watching(page web.Page, after time.Duration, address string) web.Page {
 func (w *Webview) wait(pc *pageContext, s *payerSession, since time.Time) error {
 	body := w.step(pc, s, "wait")
 	waited := pc.domain.Clock.Now(w.Now()).Sub(since)
-	body.Leave, body.Long = pc.awayAddress(s.payment), waited > longWait
+	body.Leave, body.Long, body.NextPoll = pc.awayAddress(s.payment), waited > longWait, body.onward()
 	body.Cancel = "" // the payer cannot cancel before the bank has responded
 	return pages.Send(pc.writer, watching(pc.page(s, "wait", body.Title, body, ""), min(max(waited/4, shortestPoll), longestCheck), ""))
 }
@@ -238,7 +241,7 @@ func (w *Webview) approve(pc *pageContext, s *payerSession) error {
 	if waited < payerTimeout && pc.notice == "" {
 		page = watching(page, readAgain, "")
 		body.After, body.Left = int(askAgain.Seconds()), int((payerTimeout - waited).Seconds())
-		body.NextPoll = body.Action + "&step=" + stepOnward
+		body.NextPoll = body.onward()
 	}
 	page.Body = body
 	return pages.Send(pc.writer, page)
