@@ -34,7 +34,7 @@ func openSQLite(ctx context.Context, path string, options Config) (_ engine, err
 	if err := s.locate(); err != nil {
 		return nil, err
 	}
-	if s.writer, err = newWriter(ctx, s.opener("journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)", "temp_store(MEMORY)")); err != nil {
+	if s.writer, err = newWriter(ctx, s.opener("journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)", "secure_delete(ON)", "temp_store(MEMORY)")); err != nil {
 		return nil, err
 	}
 	if options.Alone {
