@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/connector"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
@@ -78,12 +79,20 @@ func (a *Aggregation) readOne(ctx context.Context, d passerelle.Domain, c bankst
 	if run.lease.c.Sync != c.Sync || !attended && !run.lease.c.Active && run.lease.c.State != passerelle.Validating {
 		return nil, run.lease.release(ctx) // the connection was read or paused after the caller listed it
 	}
-	if run.attended = attended; !attended {
+	run.attended = attended
+	if err = a.readUnlessBarred(ctx, run, reader); errors.Is(err, passerelle.NotFound) || errors.Is(err, passerelle.Conflict) {
+		return run, nil // the connection was deleted during the read, or another run has taken it over
+	}
+	return run, err
+}
+
+func (a *Aggregation) readUnlessBarred(ctx context.Context, run *syncRun, reader connector.DataReader) error {
+	if !run.attended {
 		if barred, err := run.barred(ctx); barred {
-			return run, err
+			return a.errorOfLostLease(ctx, run.lease, err)
 		}
 	}
-	return run, a.read(ctx, run, reader, readRequest{attended: attended})
+	return a.read(ctx, run, reader, readRequest{attended: run.attended})
 }
 
 // skip handles a connection that could not be locked. It postpones the connection if its connector
