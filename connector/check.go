@@ -159,6 +159,13 @@ func Capabilities() []string { return []string{"bank", "bankwealth", "document",
 // FieldTypes lists the allowed values of Field.Type.
 func FieldTypes() []string { return []string{"text", "password", "date", "list", "number"} }
 
+// parameterNames are the names of parameters in requests that contain values of fields. A field with
+// such a name would never get a value.
+var parameterNames = []string{
+	"active", "background", "client_id", "connector_uuid", "expand", "expire", "id_bank", "id_connection", "id_connector",
+	"id_provider", "psu_requested", "redirect_uri", "refresh_auth", "resume", "source", "state", "token",
+}
+
 func (s DataSettings) check() error {
 	var names []string
 	claims := []error{
@@ -170,6 +177,7 @@ func (s DataSettings) check() error {
 		names = append(names, f.Name)
 		claims = append(claims,
 			Unless(f.Name != "" && f.Label != "", "a field without name or label: %+v", f),
+			Unless(!slices.Contains(parameterNames, f.Name), "the name of field %s is the name of a parameter: choose another", f.Name),
 			oneOf(fmt.Sprintf("type of the field %q", f.Name), f.Type, FieldTypes()),
 			Unless((f.Type == "list") == (len(f.Values) > 0), "values of field %s: %v", f.Name, f.Values))
 	}
