@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"passerelle"
-	"passerelle/connector"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 )
@@ -80,19 +79,14 @@ func (a *Aggregation) readOne(ctx context.Context, d passerelle.Domain, c bankst
 		return nil, run.lease.release(ctx) // the connection was read or paused after the caller listed it
 	}
 	run.attended = attended
-	if err = a.readUnlessBarred(ctx, run, reader); errors.Is(err, passerelle.NotFound) || errors.Is(err, passerelle.Conflict) {
+	barred, err := run.barred(ctx)
+	if !barred {
+		err = a.read(ctx, run, reader, readRequest{attended: attended})
+	}
+	if err = a.errorOfLostLease(ctx, run.lease, err); errors.Is(err, passerelle.NotFound) || errors.Is(err, passerelle.Conflict) {
 		return run, nil // the connection was deleted during the read, or another run has taken it over
 	}
 	return run, err
-}
-
-func (a *Aggregation) readUnlessBarred(ctx context.Context, run *syncRun, reader connector.DataReader) error {
-	if !run.attended {
-		if barred, err := run.barred(ctx); barred {
-			return a.errorOfLostLease(ctx, run.lease, err)
-		}
-	}
-	return a.read(ctx, run, reader, readRequest{attended: run.attended})
 }
 
 // skip handles a connection that could not be locked. It postpones the connection if its connector
@@ -112,11 +106,12 @@ func (a *Aggregation) delay(ctx context.Context, d passerelle.Domain, c bankstor
 	})
 }
 
-// barred reports whether the service must not read a connection without the user. The reason is an
-// ended consent, or the daily limit of the institution. In this case, barred also ends the run and
-// releases the connection.
+// barred reports whether the user is away and a consent has ended, or the daily limit of the
+// institution is reached. In this case, barred also ends the run and releases the connection.
 func (run *syncRun) barred(ctx context.Context) (bool, error) {
 	switch {
+	case run.attended:
+		return false, nil
 	case run.lapsed() && !run.notified():
 		return true, run.lapse(ctx)
 	case !run.allowed():

@@ -164,10 +164,8 @@ func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user pass
 	if err != nil {
 		return run.lease.c, errors.Join(err, run.lease.release(ctx))
 	}
-	if r.Absent {
-		if barred, err := run.barred(ctx); barred {
-			return run.lease.c, err
-		}
+	if barred, err := run.barred(ctx); barred {
+		return run.lease.c, err
 	}
 	with := readRequest{attended: run.attended, answers: answers, resumed: r.Resume, landing: r.Landing, file: r.File}
 	if r.Background {
