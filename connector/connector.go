@@ -85,6 +85,12 @@ type Profile struct {
 	Labels   Labels
 }
 
+// UsableIn reports whether a domain may use the connector. A live domain cannot use a simulated
+// bank.
+func (p Profile) UsableIn(d passerelle.Domain) bool {
+	return d.Kind == passerelle.Sandbox || !p.Sandbox
+}
+
 // DefaultKeyLife is how long a bank recognises a key when its connector does not say so. The time
 // is short because a bank that has forgotten the key would execute a repeated order again.
 const DefaultKeyLife = time.Hour

@@ -100,7 +100,7 @@ func wrongpass(message string) error {
 // open checks a request for a new connection. It decrypts only values of the connector's fields.
 func (a *Aggregation) open(ctx context.Context, d passerelle.Domain, id passerelle.UserID, r Request) (*syncRun, connector.DataReader, error) {
 	reader, known := a.Connectors.DataReader(r.Connector)
-	if !known || !Usable(d, reader.Profile()) {
+	if !known || !reader.Profile().UsableIn(d) {
 		return nil, nil, passerelle.InvalidField("connector_uuid", "names no connector that reads accounts or documents")
 	}
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)

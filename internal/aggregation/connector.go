@@ -20,7 +20,7 @@ func (a *Aggregation) Banks(ctx context.Context, d passerelle.Domain) ([]wire.Ba
 	}
 	var all []wire.Bank
 	for _, c := range a.Connectors.All() {
-		if p := c.Profile(); Usable(d, p) {
+		if p := c.Profile(); p.UsableIn(d) {
 			all = append(all, bank(values.Configured(p), values.Location()))
 		}
 	}
@@ -64,16 +64,10 @@ func (a *Aggregation) ConfigureSource(ctx context.Context, d passerelle.Domain, 
 // the domain.
 func (a *Aggregation) profile(d passerelle.Domain, name string) (connector.Profile, bool) {
 	c, known := a.Connectors.Find(name)
-	if !known || !Usable(d, c.Profile()) {
+	if !known || !c.Profile().UsableIn(d) {
 		return connector.Profile{}, false
 	}
 	return c.Profile(), true
-}
-
-// Usable reports whether a connector may be used in a domain. Live domains cannot use simulated
-// institutions.
-func Usable(d passerelle.Domain, p connector.Profile) bool {
-	return d.Kind == passerelle.Sandbox || !p.Sandbox
 }
 
 // bank returns the public part of a connector.

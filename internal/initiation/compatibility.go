@@ -59,7 +59,7 @@ func (i *Initiation) Initiators(ctx context.Context, d passerelle.Domain) ([]con
 	}
 	var list []connector.Profile
 	for _, c := range i.Connectors.Initiators() {
-		if profile := values.Configured(c.Profile()); usable(d, profile) && reachable(profile) {
+		if profile := values.Configured(c.Profile()); profile.UsableIn(d) && reachable(profile) {
 			list = append(list, profile)
 		}
 	}

@@ -296,12 +296,6 @@ func (i *Initiation) Chosen(ctx context.Context, d passerelle.Domain, p *payment
 	return profile, true, nil
 }
 
-// usable reports whether a connector may be used in a domain. Live domains cannot use simulated
-// banks.
-func usable(d passerelle.Domain, profile connector.Profile) bool {
-	return d.Kind == passerelle.Sandbox || !profile.Sandbox
-}
-
 // eligible finds a connector by UUID or numeric id. It fails with an Invalid error when the
 // connector cannot make the payment. The error contains the reason.
 func (i *Initiation) eligible(ctx context.Context, d passerelle.Domain, p *payment.Payment, name string) (connector.Initiator, connector.Profile, error) {

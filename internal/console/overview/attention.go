@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"passerelle"
-	"passerelle/internal/aggregation"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/console/page"
 	"passerelle/internal/store"
@@ -194,7 +193,7 @@ func waitingText(events int64, since string) string {
 func (h *handler) bankConcerns(pc *page.Context) ([]concern, error) {
 	var all []concern
 	for _, bank := range h.Aggregation.Connectors.Unhealthy(h.Now()) {
-		if !aggregation.Usable(pc.Domain, bank.Profile) {
+		if !bank.Profile.UsableIn(pc.Domain) {
 			continue
 		}
 		address, health := pc.Path("/connectors/%d", bank.Profile.ID), bank.Health
