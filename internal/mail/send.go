@@ -37,9 +37,9 @@ func (s *SMTPServer) Send(ctx context.Context, m Message) error {
 	if err != nil {
 		return fmt.Errorf("write a mail: %w", err)
 	}
-	line := &line{server: s}
-	defer line.end()
-	client, err := smtp.NewClient(s.host, append(s.options(), smtp.WithDialContextFunc(line.dialer(ctx)))...)
+	conn := &smtpConn{server: s}
+	defer conn.end()
+	client, err := smtp.NewClient(s.host, append(s.options(), smtp.WithDialContextFunc(conn.dialer(ctx)))...)
 	if err != nil {
 		return fmt.Errorf("prepare a mail: %w", err)
 	}
@@ -95,52 +95,52 @@ func (s *SMTPServer) tls() *tls.Config {
 	return &tls.Config{ServerName: s.host, RootCAs: s.Roots, MinVersion: tls.VersionTLS12}
 }
 
-// line is the connection of one session. Without line, the library would leave the connection open
-// after some errors. The library would also move the deadline with every step, and store any amount
-// of the server's text.
-type line struct {
+// smtpConn is the connection of one session. Without smtpConn, the library would leave the
+// connection open after some errors. The library would also move the deadline with every step, and
+// store any amount of the server's text.
+type smtpConn struct {
 	server *SMTPServer
 	net.Conn
 	left int
 	free func() bool
 }
 
-var errTalkative = errors.New("the server said too much")
+var errReplyTooLong = errors.New("the server sent too much text")
 
-// dialer returns a function that opens the line for an SMTP session. The argument session is a
-// context, and the line closes when this context ends. The context that the library passes cannot
-// do this, because it ends before the session begins.
-func (l *line) dialer(session context.Context) smtp.DialContextFunc {
+// dialer returns a function that opens the connection for an SMTP session. The argument session is
+// a context, and the connection closes when this context ends. The context that the library passes
+// cannot do this, because it ends before the session begins.
+func (c *smtpConn) dialer(session context.Context) smtp.DialContextFunc {
 	return func(ctx context.Context, network, _ string) (net.Conn, error) {
-		connection, err := new(net.Dialer).DialContext(ctx, network, net.JoinHostPort(l.server.host, l.server.port))
+		connection, err := new(net.Dialer).DialContext(ctx, network, net.JoinHostPort(c.server.host, c.server.port))
 		if err != nil {
 			return nil, err
 		}
-		l.Conn, l.left = connection, maxReply
-		l.free = context.AfterFunc(session, func() { connection.Close() }) //nolint:errcheck // the user of the connection gets an error
-		if l.server.security != implicit {
-			return l, nil
+		c.Conn, c.left = connection, maxReply
+		c.free = context.AfterFunc(session, func() { connection.Close() }) //nolint:errcheck // the user of the connection gets an error
+		if c.server.security != implicit {
+			return c, nil
 		}
-		secured := tls.Client(l, l.server.tls())
+		secured := tls.Client(c, c.server.tls())
 		return secured, secured.HandshakeContext(ctx)
 	}
 }
 
 // Read reads from the server. It fails after maxReply bytes of one session.
-func (l *line) Read(p []byte) (int, error) {
-	if l.left <= 0 {
-		return 0, errTalkative
+func (c *smtpConn) Read(p []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, errReplyTooLong
 	}
-	n, err := l.Conn.Read(p[:min(len(p), l.left)])
-	l.left -= n
+	n, err := c.Conn.Read(p[:min(len(p), c.left)])
+	c.left -= n
 	return n, err
 }
 
 // end closes the connection, if any.
-func (l *line) end() {
-	if l.Conn != nil {
-		l.free()
-		l.Close() //nolint:errcheck // no more commands are sent on it
+func (c *smtpConn) end() {
+	if c.Conn != nil {
+		c.free()
+		c.Close() //nolint:errcheck // no more commands are sent on it
 	}
 }
 
@@ -156,14 +156,14 @@ func reason(ctx context.Context, err error) string {
 	}
 	var said *textproto.Error
 	if errors.As(err, &said) {
-		return fmt.Sprintf("the mail server refused the conversation: %d", said.Code)
+		return fmt.Sprintf("the mail server refused the SMTP session: %d", said.Code)
 	}
 	for _, known := range reasons {
 		if known.is(err) {
 			return known.text
 		}
 	}
-	return "the conversation with the mail server failed"
+	return "the SMTP session with the mail server failed"
 }
 
 var reasons = []struct {
@@ -173,7 +173,7 @@ var reasons = []struct {
 	{"the name of the mail server was not found", as[*net.DNSError]},
 	{"the certificate of the mail server was refused", as[*tls.CertificateVerificationError]},
 	{"the mail server refused the connection", func(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }},
-	{"the mail server said more than is read", func(err error) bool { return errors.Is(err, errTalkative) }},
+	{"the mail server sent too much text", func(err error) bool { return errors.Is(err, errReplyTooLong) }},
 	{"the mail server offers no way to sign in that keeps the password", func(err error) bool { return errors.Is(err, smtp.ErrNoSupportedAuthDiscovered) }},
 	// The library has no error value for this case.
 	{"the mail server does not offer STARTTLS", func(err error) bool { return strings.Contains(err.Error(), "does not support STARTTLS") }},
