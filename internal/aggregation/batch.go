@@ -49,7 +49,7 @@ func (a *Aggregation) readAll(ctx context.Context, d passerelle.Domain, all []ba
 	reading.Wait()
 	for _, user := range slices.Sorted(maps.Keys(b.ended)) {
 		if err := a.emitUserSynced(ctx, d, user, b.ended[user]); err != nil {
-			b.errs = append(b.errs, fmt.Errorf("tell of user %d: %w", user, err))
+			b.errs = append(b.errs, fmt.Errorf("emit USER_SYNCED of user %d: %w", user, err))
 		}
 	}
 	return errors.Join(b.errs...)

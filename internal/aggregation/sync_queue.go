@@ -134,7 +134,7 @@ func (a *Aggregation) endQueued(ctx context.Context, queued queuedSync, run *syn
 		return nil
 	}
 	if err := a.emitUserSynced(ctx, queued.domain, user, runs); err != nil {
-		return fmt.Errorf("tell of user %d: %w", user, err)
+		return fmt.Errorf("emit USER_SYNCED of user %d: %w", user, err)
 	}
 	return nil
 }

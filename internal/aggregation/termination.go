@@ -45,7 +45,7 @@ func (a *Aggregation) terminate(ctx context.Context, d passerelle.Domain, t bank
 		return nil // another process is trying
 	}
 	if err != nil {
-		return fmt.Errorf("note that the consent of connection %d is ended: %w", t.Connection, err)
+		return fmt.Errorf("claim the termination of the consent of connection %d: %w", t.Connection, err)
 	}
 	if failed := a.callTerminator(ctx, d, t); failed != nil {
 		a.Log.Warn("a consent could not be ended at its institution", "connection", t.Connection, "connector", t.Connector, "try", t.Tries+1, "error", failed)
@@ -59,7 +59,7 @@ func (a *Aggregation) terminate(ctx context.Context, d passerelle.Domain, t bank
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("note that the consent of connection %d has ended: %w", t.Connection, err)
+		return fmt.Errorf("store that the consent of connection %d has ended: %w", t.Connection, err)
 	}
 	return nil
 }

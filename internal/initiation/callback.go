@@ -92,7 +92,7 @@ func (i *Initiation) recordReturn(ctx context.Context, d passerelle.Domain, p *p
 func (i *Initiation) storeReturn(ctx context.Context, p *payment.Payment, now time.Time) error {
 	err := i.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.PayerReturned(p, now)
-		tx.DropHeldBack(p.Domain, subject, int64(p.ID), p.Seq, now, "the payer brought the news to the callback")
+		tx.DropHeldBack(p.Domain, subject, int64(p.ID), p.Seq, now, "the payer's redirect to the callback reported this state")
 		return nil
 	})
 	if err != nil {

@@ -96,7 +96,7 @@ func raced(err error) error {
 		return underWay()
 	}
 	if err != nil {
-		return fmt.Errorf("store a payment before its bank call: %w", err)
+		return fmt.Errorf("store a payment: %w", err)
 	}
 	return nil
 }

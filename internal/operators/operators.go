@@ -49,9 +49,6 @@ const (
 	forgetBatches = 1000
 )
 
-// LockMinutes is the longest time of a lockout, in minutes.
-const LockMinutes = int(lockSpan / time.Minute)
-
 // These are the reasons for refusals.
 var (
 	ErrRefused   = errors.New("the name, the password or the code is wrong")
