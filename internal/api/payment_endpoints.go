@@ -244,7 +244,7 @@ func (s *Service) createPayment(ctx context.Context, c *httpapi.Caller, in creat
 	shown := func(p *payment.Payment) wire.Payment { return wire.NewPayment(p, s.view(c, in.SensitiveInput)) }
 	p, err := s.Initiation.Create(ctx, c.Domain, initiation.Creation{
 		By: c.Client, Settings: c.Settings, Draft: draft, Strict: c.Strict,
-		Execution: c.Execution, Answer: func(p *payment.Payment) ([]byte, error) { return c.Answer(shown(p)) },
+		Execution: c.Execution, Response: func(p *payment.Payment) ([]byte, error) { return c.KeepResponse(shown(p)) },
 	})
 	if err != nil {
 		return wire.Payment{}, in.blame(err)

@@ -86,13 +86,13 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		ctx, cancel = context.WithTimeout(r.Context(), b.most)
 		r = r.WithContext(ctx)
 	}
-	answer, err := b.Transport.RoundTrip(r)
+	response, err := b.Transport.RoundTrip(r)
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	answer.Body = &shortened{io.LimitedReader{R: answer.Body, N: MaxAnswer}, answer.Body, cancel}
-	return answer, nil
+	response.Body = &shortened{io.LimitedReader{R: response.Body, N: MaxAnswer}, response.Body, cancel}
+	return response, nil
 }
 
 // shortened is a body that ends after MaxAnswer bytes. When it is closed before the end of the

@@ -248,25 +248,25 @@ const maxKept = 2 << 10
 // ignores all other errors.
 func send(client *http.Client, r *http.Request) (int, string, error) {
 	var kept string
-	answer, err := client.Do(r)
+	response, err := client.Do(r)
 	if err != nil {
 		return 0, "", err
 	}
-	defer answer.Body.Close()
-	if answer.ContentLength == 0 {
-		return answer.StatusCode, "", nil
+	defer response.Body.Close()
+	if response.ContentLength == 0 {
+		return response.StatusCode, "", nil
 	}
-	begins, err := io.ReadAll(io.LimitReader(answer.Body, maxKept))
+	begins, err := io.ReadAll(io.LimitReader(response.Body, maxKept))
 	if err == nil {
-		_, err = io.Copy(io.Discard, answer.Body)
+		_, err = io.Copy(io.Discard, response.Body)
 	}
 	if !isTimeout(err) {
 		err = nil
 	}
-	if answer.StatusCode/100 != 2 || err != nil {
+	if response.StatusCode/100 != 2 || err != nil {
 		kept = readable(begins)
 	}
-	return answer.StatusCode, kept, err
+	return response.StatusCode, kept, err
 }
 
 // readable converts bytes to a text that can be stored and shown.

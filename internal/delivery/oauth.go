@@ -246,16 +246,16 @@ func (g *grant) fetch(ctx context.Context) (string, time.Duration, error) {
 	r.Header.Set("Accept", "application/json")
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header["User-Agent"] = g.of.agent
-	answer, err := client.Do(r)
+	response, err := client.Do(r)
 	if err != nil {
 		return "", 0, tokenFault(unreached(err))
 	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		return "", 0, tokenFault(unreached(err))
 	}
-	return readToken(answer.StatusCode, body)
+	return readToken(response.StatusCode, body)
 }
 
 // certified returns a client that presents the certificate of the provider and shares no
@@ -329,15 +329,15 @@ var tokenRefusals = map[string]bool{
 
 // readToken reads the response of a token endpoint (RFC 6749, section 5.1).
 func readToken(status int, body []byte) (string, time.Duration, error) {
-	var answer struct {
+	var response struct {
 		AccessToken string `json:"access_token"`
 		TokenType   string `json:"token_type"`
 		ExpiresIn   any    `json:"expires_in"`
 		Error       any    `json:"error"`
 	}
-	unread := json.Unmarshal(body, &answer)
+	unread := json.Unmarshal(body, &response)
 	why := ""
-	switch word, _ := answer.Error.(string); {
+	switch word, _ := response.Error.(string); {
 	case status/100 != 2 && tokenRefusals[word]:
 		why = fmt.Sprintf("status %d, %s", status, word)
 	case status/100 != 2:
@@ -346,14 +346,14 @@ func readToken(status int, body []byte) (string, time.Duration, error) {
 		why = fmt.Sprintf("the response has %d bytes or more", MaxAnswer)
 	case unread != nil:
 		why = "the response is not the JSON of an access token"
-	case answer.AccessToken == "":
+	case response.AccessToken == "":
 		why = "the response has no access_token"
-	case !strings.EqualFold(answer.TokenType, "Bearer"):
+	case !strings.EqualFold(response.TokenType, "Bearer"):
 		why = "the token_type of the response is not Bearer"
-	case len(answer.AccessToken) > maxAccessToken || strings.ContainsFunc(answer.AccessToken, outsideHeader):
+	case len(response.AccessToken) > maxAccessToken || strings.ContainsFunc(response.AccessToken, outsideHeader):
 		why = "the access_token in the response is not valid in a header"
 	default:
-		return answer.AccessToken, lifetime(answer.ExpiresIn), nil
+		return response.AccessToken, lifetime(response.ExpiresIn), nil
 	}
 	return "", 0, tokenFault(why)
 }

@@ -41,15 +41,15 @@ type Caller struct {
 	unread []node
 	// Execution belongs to the request's idempotency key. An endpoint that creates objects usually
 	// names them in Route.Creates. If it does not, it must pass Execution to store.Tx.Executed or
-	// store.Tx.Answered, in the transaction that creates the object. Made is the id of an object that
-	// an earlier execution with this key has created, or zero. When Made is not zero, the endpoint
-	// shows that object and creates nothing.
+	// store.Tx.Responded, in the transaction that creates the object. Made is the id of an object
+	// that an earlier execution with this key has created, or zero. When Made is not zero, the
+	// endpoint shows that object and creates nothing.
 	Execution store.Execution
 	Made      int64
-	// render converts the endpoint's output to a response. The method Answer stores a response in
-	// kept. If kept is set, the API sends kept.
-	render func(out any) (answer, error)
-	kept   *answer
+	// render converts the endpoint's output to a response. The method KeepResponse stores a
+	// response in kept. If kept is set, the API sends kept.
+	render func(out any) (response, error)
+	kept   *response
 	// Request identifies the request in logs and error bodies.
 	Request string
 	// Address is the caller's IP address. Behind trusted proxies, it is the address that they
@@ -57,9 +57,9 @@ type Caller struct {
 	Address string
 }
 
-// Answer renders an output for store.Tx.Answered. The transaction that creates an object can then
-// also store the response for repetitions.
-func (c *Caller) Answer(out any) ([]byte, error) {
+// KeepResponse renders an output for store.Tx.Responded. The transaction that creates an object can
+// then also store the response for repetitions.
+func (c *Caller) KeepResponse(out any) ([]byte, error) {
 	result, err := c.render(out)
 	if err != nil {
 		return nil, err

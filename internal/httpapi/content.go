@@ -50,12 +50,12 @@ func Made(mediaType, name string, content []byte) Content {
 // active content from strangers. Such content would run with the rights of the signed-in person.
 var shownInPage = []string{"application/pdf", "image/gif", "image/jpeg", "image/png", "image/webp", "text/plain"}
 
-// contentAnswer returns a response with the bytes of a file. A client may cache the file. The
+// contentResponse returns a response with the bytes of a file. A client may cache the file. The
 // client must revalidate a cached file that is not public.
-func contentAnswer(c Content, requestID string) answer {
-	an := newAnswer(http.StatusOK, nil, requestID)
-	an.content = &c
-	an.header.Del("Content-Length")
+func contentResponse(c Content, requestID string) response {
+	res := newResponse(http.StatusOK, nil, requestID)
+	res.content = &c
+	res.header.Del("Content-Length")
 	disposition := "attachment"
 	if slices.Contains(shownInPage, c.MediaType) {
 		disposition = "inline"
@@ -66,14 +66,14 @@ func contentAnswer(c Content, requestID string) answer {
 	keeping := "private, no-cache"
 	if c.Public {
 		keeping = "public, max-age=86400"
-		an.header.Set("Vary", "Origin") // a cached response for one origin must not serve another origin
+		res.header.Set("Vary", "Origin") // a cached response for one origin must not serve another origin
 	}
 	for name, value := range map[string]string{
 		"Content-Type": c.MediaType, "Content-Disposition": disposition, "Cache-Control": keeping, "ETag": `"` + c.Version + `"`,
 	} {
-		an.header.Set(name, value)
+		res.header.Set(name, value)
 	}
-	return an
+	return res
 }
 
 // plainName replaces control characters, invalid UTF-8 and the characters that Windows forbids in
@@ -88,8 +88,8 @@ func plainName(name string) string {
 }
 
 // writeContent sends the file, or the ranges that the client requests.
-func (an answer) writeContent(w http.ResponseWriter, r *http.Request, refuse func(error) answer) {
-	c := an.content
+func (res response) writeContent(w http.ResponseWriter, r *http.Request, refuse func(error) response) {
+	c := res.content
 	defer c.Body.Close()
 	http.ServeContent(&strictWriter{ResponseWriter: w, request: r, refuse: refuse}, withoutNothing(r), "", c.Modified, c.Body)
 }
@@ -119,7 +119,7 @@ func withoutNothing(r *http.Request) *http.Request {
 type strictWriter struct {
 	http.ResponseWriter
 	request *http.Request
-	refuse  func(error) answer
+	refuse  func(error) response
 	refused bool
 }
 
@@ -150,6 +150,6 @@ func (w *strictWriter) Write(p []byte) (int, error) {
 }
 
 // refusal returns a function that converts an error to a response.
-func (a *API) refusal(ctx context.Context) func(error) answer {
-	return func(err error) answer { return a.failed(ctx, err) }
+func (a *API) refusal(ctx context.Context) func(error) response {
+	return func(err error) response { return a.failed(ctx, err) }
 }

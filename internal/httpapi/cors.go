@@ -52,16 +52,16 @@ func preflight(r *http.Request) bool {
 }
 
 // permit responds to a preflight with the methods that the path has.
-func (a *API) permit(x *exchange) (answer, error) {
+func (a *API) permit(x *exchange) (response, error) {
 	found, _ := a.router.find(x.segments, nil)
 	if found == nil || x.version == "" && !found.unversioned {
-		return answer{}, passerelle.Missing()
+		return response{}, passerelle.Missing()
 	}
-	an := newAnswer(http.StatusNoContent, nil, x.caller.Request)
+	res := newResponse(http.StatusNoContent, nil, x.caller.Request)
 	for name, value := range map[string]string{
 		"Access-Control-Allow-Methods": found.allow, "Access-Control-Allow-Headers": sharedHeaders, "Access-Control-Max-Age": preflightLife,
 	} {
-		an.header.Set(name, value)
+		res.header.Set(name, value)
 	}
-	return an, nil
+	return res, nil
 }

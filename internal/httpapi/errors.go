@@ -117,9 +117,9 @@ func (f failure) body(requestID string) errorBody {
 	return body
 }
 
-// answer is a response. Its status, headers and JSON body are complete before the API writes the
-// first byte.
-type answer struct {
+// response is the response to a request. Its status, headers and JSON body are complete before the
+// API writes the first byte.
+type response struct {
 	status int
 	header http.Header
 	body   []byte
@@ -128,8 +128,8 @@ type answer struct {
 	stream  *Stream
 }
 
-// newAnswer returns a response with the common headers.
-func newAnswer(status int, body []byte, requestID string) answer {
+// newResponse returns a response with the common headers.
+func newResponse(status int, body []byte, requestID string) response {
 	header := http.Header{
 		"Cache-Control":          {"no-store"},
 		"X-Content-Type-Options": {"nosniff"},
@@ -141,12 +141,12 @@ func newAnswer(status int, body []byte, requestID string) answer {
 		header["Content-Type"] = []string{"application/json"}
 		header["Content-Length"] = []string{strconv.Itoa(len(body))}
 	}
-	return answer{status: status, header: header, body: body}
+	return response{status: status, header: header, body: body}
 }
 
 // failed converts an error to a response. It logs an error with a status of 500 or more, except
 // during maintenance.
-func (a *API) failed(ctx context.Context, err error) answer {
+func (a *API) failed(ctx context.Context, err error) response {
 	f := classify(err)
 	a.logFailure(ctx, f, err)
 	id := a.config.RequestID(ctx)
@@ -156,7 +156,7 @@ func (a *API) failed(ctx context.Context, err error) answer {
 		// the encoding fail.
 		body = []byte(`{"code":"bug","description":"An internal error occurred.","message":null,"request_id":"` + id + `"}`)
 	}
-	failed := newAnswer(f.status, body, id)
+	failed := newResponse(f.status, body, id)
 	if f.retryAfter > 0 {
 		failed.header.Set("Retry-After", strconv.Itoa(f.retryAfter))
 	}
@@ -187,23 +187,23 @@ func (a *API) logFailure(ctx context.Context, f failure, err error) {
 		slog.String("request_id", a.config.RequestID(ctx)), slog.Int("status", f.status), slog.Any("error", err))
 }
 
-func (an answer) write(w http.ResponseWriter, r *http.Request, refuse func(error) answer) {
+func (res response) write(w http.ResponseWriter, r *http.Request, refuse func(error) response) {
 	header := w.Header()
-	for name, values := range an.header {
+	for name, values := range res.header {
 		header[name] = slices.Clone(values)
 	}
 	switch {
-	case an.content != nil:
-		an.writeContent(w, r, refuse)
+	case res.content != nil:
+		res.writeContent(w, r, refuse)
 		return
-	case an.stream != nil:
-		an.writeStream(w, r, refuse)
+	case res.stream != nil:
+		res.writeStream(w, r, refuse)
 		return
 	}
-	w.WriteHeader(an.status)
+	w.WriteHeader(res.status)
 	if r.Method != http.MethodHead {
 		// An error only means that the client has left.
-		_, _ = w.Write(an.body)
+		_, _ = w.Write(res.body)
 	}
 }
 

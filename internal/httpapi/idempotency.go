@@ -31,24 +31,24 @@ const settleTimeout = 10 * time.Second
 // repeatable executes a call, or returns the stored response of an earlier call with the same
 // Idempotency-Key. A key has no effect on a route that takes no key. It has no effect on a call
 // without a token, because the key would have no owner.
-func (a *API) repeatable(ctx context.Context, x *exchange) (answer, error) {
+func (a *API) repeatable(ctx context.Context, x *exchange) (response, error) {
 	keys := x.request.Header["Idempotency-Key"]
 	if len(keys) == 0 || !x.endpoint.route.takesKey() || x.caller.Token == 0 {
 		return a.run(ctx, x)
 	}
 	if len(keys) > 1 || !printable(keys[0]) {
-		return answer{}, passerelle.InvalidField("Idempotency-Key", "must be sent once, with 1 to %d printable ASCII characters", maxKey)
+		return response{}, passerelle.InvalidField("Idempotency-Key", "must be sent once, with 1 to %d printable ASCII characters", maxKey)
 	}
-	claim, err := a.config.Answers.ClaimKey(ctx, x.repeatKey(keys[0]))
+	claim, err := a.config.Responses.ClaimKey(ctx, x.repeatKey(keys[0]))
 	switch {
 	case err != nil:
-		return answer{}, err
+		return response{}, err
 	case claim.Other:
-		return answer{}, passerelle.Conflicting("This Idempotency-Key was used with a different request.")
-	case claim.Answer != nil:
-		return replayed(claim.Answer)
+		return response{}, passerelle.Conflicting("This Idempotency-Key was used with a different request.")
+	case claim.Response != nil:
+		return replayed(claim.Response)
 	case claim.Wait > 0:
-		return answer{}, underWay(claim.Wait)
+		return response{}, underWay(claim.Wait)
 	}
 	return a.execute(ctx, x, claim)
 }
@@ -91,9 +91,9 @@ func (x *exchange) repeatKey(key string) store.RepeatKey {
 
 // execute runs the call, and ends the execution. A call whose key another execution has taken over
 // is answered like a repetition, because all requests with the key get the same response.
-func (a *API) execute(ctx context.Context, x *exchange, claim store.Claim) (answer, error) {
+func (a *API) execute(ctx context.Context, x *exchange, claim store.Claim) (response, error) {
 	x.caller.Execution, x.caller.Made = claim.Execution, claim.Subject
-	defer a.config.Answers.HoldKey(ctx, claim.Execution)()
+	defer a.config.Responses.HoldKey(ctx, claim.Execution)()
 	settled := false
 	defer func() {
 		if !settled { // happens only when the call panicked
@@ -110,7 +110,7 @@ func (a *API) execute(ctx context.Context, x *exchange, claim store.Claim) (answ
 		return a.stored(ctx, x)
 	case err != nil:
 		result = a.failed(ctx, err)
-	case x.caller.kept != nil: // the endpoint has stored the response, see Answer
+	case x.caller.kept != nil: // the endpoint has stored the response, see KeepResponse
 		return result, nil
 	}
 	return a.settle(ctx, x, result)
@@ -118,14 +118,14 @@ func (a *API) execute(ctx context.Context, x *exchange, claim store.Claim) (answ
 
 // settle ends an execution with a response. It does not store the response when the input was
 // refused, or when the API does not store such a response (see keeps).
-func (a *API) settle(ctx context.Context, x *exchange, result answer) (answer, error) {
+func (a *API) settle(ctx context.Context, x *exchange, result response) (response, error) {
 	record := x.release
 	if x.entered && keeps(result.status, result.header) {
 		kept, err := result.keep()
 		if err != nil {
-			return answer{}, fmt.Errorf("keep an answer: %w", err)
+			return response{}, fmt.Errorf("keep a response: %w", err)
 		}
-		record = func(tx *store.Tx) error { return tx.KeepAnswer(x.caller.Execution, kept) }
+		record = func(tx *store.Tx) error { return tx.KeepResponse(x.caller.Execution, kept) }
 	}
 	x.withdrawn = result.status == http.StatusBadRequest && x.caller.Made == 0
 	if owner := a.end(ctx, x, record); !owner {
@@ -136,13 +136,13 @@ func (a *API) settle(ctx context.Context, x *exchange, result answer) (answer, e
 
 // stored returns the response of the execution that has taken over the key. It fails while that
 // execution has stored none.
-func (a *API) stored(ctx context.Context, x *exchange) (answer, error) {
-	kept, err := a.config.Answers.StoredAnswer(ctx, x.caller.Execution)
+func (a *API) stored(ctx context.Context, x *exchange) (response, error) {
+	kept, err := a.config.Responses.StoredResponse(ctx, x.caller.Execution)
 	if errors.Is(err, store.ErrNotFound) {
-		return answer{}, underWay(longestWait)
+		return response{}, underWay(longestWait)
 	}
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	return replayed(kept)
 }
@@ -170,25 +170,25 @@ func keeps(status int, header http.Header) bool {
 	return status != http.StatusBadRequest && status < statusClientGone && header.Get("Retry-After") == ""
 }
 
-// keptAnswer is the stored form of a response.
-type keptAnswer struct {
+// storedResponse is the stored form of a response.
+type storedResponse struct {
 	Status int         `json:"status"`
 	Header http.Header `json:"header"`
 	Body   []byte      `json:"body"`
 }
 
 // keep returns the stored form of a response.
-func (an answer) keep() ([]byte, error) {
-	return json.Marshal(keptAnswer{Status: an.status, Header: an.header, Body: an.body})
+func (res response) keep() ([]byte, error) {
+	return json.Marshal(storedResponse{Status: res.status, Header: res.header, Body: res.body})
 }
 
-func replayed(kept []byte) (answer, error) {
-	var k keptAnswer
+func replayed(kept []byte) (response, error) {
+	var k storedResponse
 	if err := json.Unmarshal(kept, &k); err != nil {
-		return answer{}, fmt.Errorf("read a kept answer: %w", err)
+		return response{}, fmt.Errorf("read a stored response: %w", err)
 	}
 	k.Header.Set("Idempotency-Replayed", "true")
-	return answer{status: k.Status, header: k.Header, body: k.Body}, nil
+	return response{status: k.Status, header: k.Header, body: k.Body}, nil
 }
 
 // release ends the execution without a response to store.
@@ -206,7 +206,7 @@ func (x *exchange) release(tx *store.Tx) error {
 func (a *API) end(ctx context.Context, x *exchange, record func(tx *store.Tx) error) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
-	err := a.config.Answers.Write(ctx, record)
+	err := a.config.Responses.Write(ctx, record)
 	if err != nil && !errors.Is(err, store.ErrTakenOver) {
 		a.config.Log.LogAttrs(ctx, slog.LevelError, "could not record the end of an idempotent call",
 			slog.String("request_id", x.caller.Request), slog.String("execution", strconv.FormatInt(x.caller.Execution.ID, 10)), slog.Any("error", err))

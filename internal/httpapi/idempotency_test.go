@@ -168,11 +168,11 @@ func (s *service) recording() map[string]func(c *httpapi.Caller, made echo) erro
 		},
 		"Answered": func(c *httpapi.Caller, made echo) error {
 			return s.db.Write(context.Background(), func(tx *store.Tx) error {
-				kept, err := c.Answer(made)
+				kept, err := c.KeepResponse(made)
 				if err != nil {
 					return err
 				}
-				return tx.Answered(c.Execution, 7, kept)
+				return tx.Responded(c.Execution, 7, kept)
 			})
 		},
 		"nothing": func(*httpapi.Caller, echo) error { return nil },

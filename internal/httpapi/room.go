@@ -15,5 +15,5 @@ const objectSize = 1 << 10
 // the service has no memory for the objects now. Endpoints that have changed something must not fail
 // for this reason.
 func Reserve(ctx context.Context, objects int) error {
-	return httpd.ReserveAnswer(ctx, int64(objects)*objectSize)
+	return httpd.ReserveResponse(ctx, int64(objects)*objectSize)
 }

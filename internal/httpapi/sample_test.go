@@ -350,7 +350,7 @@ func newService(t testing.TB) *service {
 		Now:            func() time.Time { return testNow.Add(s.later) },
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
 		Log:            slog.New(slog.NewTextHandler(&s.log, nil)),
-		Answers:        s.db,
+		Responses:      s.db,
 	}, s.routes())
 	return s
 }

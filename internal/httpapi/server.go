@@ -45,8 +45,8 @@ type Config struct {
 	// Unserved returns the message for the root, and for an unknown path in a family of calls that
 	// the service does not have. It returns an empty text for other paths. Unserved may be nil.
 	Unserved func(segments []string) string
-	// Answers stores the responses that repetitions with the same Idempotency-Key receive.
-	Answers *store.DB
+	// Responses stores the responses that repetitions with the same Idempotency-Key receive.
+	Responses *store.DB
 	// TrustedProxies lists the networks from which the API uses X-Forwarded headers.
 	TrustedProxies []netip.Prefix
 	Log            *slog.Logger
@@ -121,12 +121,12 @@ type exchange struct {
 
 // ServeHTTP handles one request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a.answer(w, r).write(w, r, a.refusal(r.Context()))
+	a.respond(w, r).write(w, r, a.refusal(r.Context()))
 }
 
-// answer converts every failure to a response. It also converts panics, except
+// respond executes a request. It converts every failure to a response, and also panics except
 // http.ErrAbortHandler.
-func (a *API) answer(w http.ResponseWriter, r *http.Request) (result answer) {
+func (a *API) respond(w http.ResponseWriter, r *http.Request) (result response) {
 	ctx := r.Context()
 	defer func() {
 		cause := recover()
@@ -150,7 +150,7 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request) (result answer) {
 }
 
 // serve checks a request in a fixed order. It checks the token before it reads the body.
-func (a *API) serve(ctx context.Context, w http.ResponseWriter, x *exchange) (answer, error) {
+func (a *API) serve(ctx context.Context, w http.ResponseWriter, x *exchange) (response, error) {
 	at, unlocated := locate(x.request.URL)
 	x.location = at
 	closed := a.identify(ctx, x)
@@ -158,17 +158,17 @@ func (a *API) serve(ctx context.Context, w http.ResponseWriter, x *exchange) (an
 		return a.permit(x)
 	}
 	if closed != nil {
-		return answer{}, closed
+		return response{}, closed
 	}
 	if unlocated != nil {
-		return answer{}, unlocated
+		return response{}, unlocated
 	}
 	if err := a.match(x); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	a.config.Matched(ctx, version+x.pattern)
 	if err := a.authorise(ctx, x); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	return a.call(settings.Within(ctx, x.caller.Domain.ID, x.caller.Settings), w, x)
 }
@@ -206,24 +206,24 @@ func (a *API) match(x *exchange) error {
 }
 
 // call reads the query and the body, and then executes the call.
-func (a *API) call(ctx context.Context, w http.ResponseWriter, x *exchange) (answer, error) {
+func (a *API) call(ctx context.Context, w http.ResponseWriter, x *exchange) (response, error) {
 	x.mac = a.config.MAC
 	if err := x.read(w); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	return a.repeatable(ctx, x)
 }
 
 // run fills the input, runs the endpoint and renders the output.
-func (a *API) run(ctx context.Context, x *exchange) (answer, error) {
+func (a *API) run(ctx context.Context, x *exchange) (response, error) {
 	signature, err := a.signature(ctx, x)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	x.caller.render = func(out any) (answer, error) { return a.render(x, signature, out) }
+	x.caller.render = func(out any) (response, error) { return a.render(x, signature, out) }
 	out, err := x.endpoint.route.Endpoint.call(ctx, &x.caller, x.bind)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	if x.caller.kept != nil {
 		return *x.caller.kept, nil
@@ -233,23 +233,23 @@ func (a *API) run(ctx context.Context, x *exchange) (answer, error) {
 
 // render returns the response to a successful call. It signs a JSON response if the request asks
 // for a signature.
-func (a *API) render(x *exchange, signature SignFunc, out any) (answer, error) {
+func (a *API) render(x *exchange, signature SignFunc, out any) (response, error) {
 	status := successStatus(out)
 	if status == http.StatusNoContent {
-		return newAnswer(status, nil, x.caller.Request), nil
+		return newResponse(status, nil, x.caller.Request), nil
 	}
 	if file, ok := out.(Content); ok {
-		return contentAnswer(file, x.caller.Request), nil
+		return contentResponse(file, x.caller.Request), nil
 	}
 	if stream, ok := out.(Stream); ok {
-		return streamAnswer(stream, x.caller.Request), nil
+		return streamResponse(stream, x.caller.Request), nil
 	}
 	body, err := encode(out)
 	if err != nil {
-		return answer{}, fmt.Errorf("render %T: %w", out, err)
+		return response{}, fmt.Errorf("render %T: %w", out, err)
 	}
 	if signature != nil {
 		return a.sign(x, signature, status, body)
 	}
-	return newAnswer(status, body, x.caller.Request), nil
+	return newResponse(status, body, x.caller.Request), nil
 }

@@ -45,20 +45,20 @@ const signatureDate = "2006-01-02T15:04:05.000000Z"
 
 // sign returns the response as a compact JWS. The payload contains the unchanged bytes of the
 // response, and the real time.
-func (a *API) sign(x *exchange, with SignFunc, status int, body []byte) (answer, error) {
+func (a *API) sign(x *exchange, with SignFunc, status int, body []byte) (response, error) {
 	payload, err := encode(signed{
 		RequestURL: strings.TrimSuffix(x.caller.Base, cmp.Or(x.version, version)) + x.request.URL.RequestURI(),
 		Timestamp:  a.config.Now().UTC().Format(signatureDate),
 		Payload:    body,
 	})
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	compact, err := with(payload)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	out := newAnswer(status, []byte(compact), x.caller.Request)
+	out := newResponse(status, []byte(compact), x.caller.Request)
 	out.header["Content-Type"] = []string{"application/jose"}
 	return out, nil
 }

@@ -17,23 +17,23 @@ type Stream struct {
 	Write func(w io.Writer) error
 }
 
-// streamAnswer returns a response that is produced while the API sends it.
-func streamAnswer(s Stream, requestID string) answer {
-	an := newAnswer(http.StatusOK, nil, requestID)
-	an.stream = &s
-	an.header.Del("Content-Length")
-	an.header.Set("Content-Type", s.MediaType)
-	an.header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": plainName(s.Name)}))
-	return an
+// streamResponse returns a response that is produced while the API sends it.
+func streamResponse(s Stream, requestID string) response {
+	res := newResponse(http.StatusOK, nil, requestID)
+	res.stream = &s
+	res.header.Del("Content-Length")
+	res.header.Set("Content-Type", s.MediaType)
+	res.header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": plainName(s.Name)}))
+	return res
 }
 
 // writeStream sends the bytes. For HEAD it sends only headers.
-func (an answer) writeStream(w http.ResponseWriter, r *http.Request, refuse func(error) answer) {
-	w.WriteHeader(an.status)
+func (res response) writeStream(w http.ResponseWriter, r *http.Request, refuse func(error) response) {
+	w.WriteHeader(res.status)
 	if r.Method == http.MethodHead {
 		return
 	}
-	if err := an.stream.Write(w); err != nil {
+	if err := res.stream.Write(w); err != nil {
 		if r.Context().Err() == nil {
 			refuse(err) // the API has sent the status, so refuse only logs the error
 		}

@@ -14,15 +14,15 @@ import (
 func (s *Server) around(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now()
-		x := &exchange{id: s.ids.next(begun), answer: w.Header()}
+		x := &exchange{id: s.ids.next(begun), responseHeader: w.Header()}
 		r = x.attach(s.options.Tracer, r)
 		w.Header().Set(RequestIDHeader, x.id)
 		s.closeConnection(w, r)
-		answer := &recorder{ResponseWriter: w, stall: s.options.Stall, unsent: &s.unsent}
-		answer.deadline(time.Time{}) // remove the deadline of the previous response on this connection
+		response := &recorder{ResponseWriter: w, stall: s.options.Stall, unsent: &s.unsent}
+		response.deadline(time.Time{}) // remove the deadline of the previous response on this connection
 		s.options.Metrics.begin()
-		defer func() { s.finish(x, r, answer, time.Since(begun)) }()
-		s.guard(handler, answer, r)
+		defer func() { s.finish(x, r, response, time.Since(begun)) }()
+		s.guard(handler, response, r)
 	})
 }
 
@@ -37,34 +37,34 @@ func (s *Server) closeConnection(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) finish(x *exchange, r *http.Request, answer *recorder, took time.Duration) {
+func (s *Server) finish(x *exchange, r *http.Request, response *recorder, took time.Duration) {
 	route := x.matched(r)
 	method := methodLabel(r.Method)
-	s.options.Metrics.end(method, route, answer.status, took)
-	x.endSpan(method, route, answer.status)
+	s.options.Metrics.end(method, route, response.status, took)
+	x.endSpan(method, route, response.status)
 	s.options.Log.LogAttrs(r.Context(), slog.LevelInfo, "request",
 		slog.String("request_id", x.id),
 		slog.String("method", r.Method),
 		slog.String("route", route),
-		slog.Int("status", answer.status),
-		slog.Int64("bytes", answer.bytes),
+		slog.Int("status", response.status),
+		slog.Int64("bytes", response.bytes),
 		slog.Int64("duration_us", took.Microseconds()),
 	)
 }
 
 // guard runs the handler. When the handler panics before it writes anything, Options.Failure writes
 // the response.
-func (s *Server) guard(handler http.Handler, answer *recorder, r *http.Request) {
+func (s *Server) guard(handler http.Handler, response *recorder, r *http.Request) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			s.recovered(cause, answer, r)
+			s.recovered(cause, response, r)
 		}
 	}()
-	handler.ServeHTTP(answer, r)
-	answer.begin(http.StatusOK) // net/http sends this status when a handler writes nothing
+	handler.ServeHTTP(response, r)
+	response.begin(http.StatusOK) // net/http sends this status when a handler writes nothing
 }
 
-func (s *Server) recovered(cause any, answer *recorder, r *http.Request) {
+func (s *Server) recovered(cause any, response *recorder, r *http.Request) {
 	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(http.ErrAbortHandler)
 	}
@@ -73,15 +73,15 @@ func (s *Server) recovered(cause any, answer *recorder, r *http.Request) {
 		slog.String("panic", fmt.Sprint(cause)),
 		slog.String("stack", string(debug.Stack())),
 	)
-	if answer.status != 0 {
+	if response.status != 0 {
 		// The handler has begun the response, which must not appear complete.
 		panic(http.ErrAbortHandler)
 	}
-	clear(answer.Header())
-	answer.Header().Set(RequestIDHeader, RequestID(r.Context()))
-	s.closeConnection(answer, r)
+	clear(response.Header())
+	response.Header().Set(RequestIDHeader, RequestID(r.Context()))
+	s.closeConnection(response, r)
 	exchangeOf(r.Context()).demandTLS()
-	s.options.Failure(answer, r)
+	s.options.Failure(response, r)
 }
 
 // recorder records the status and the size of a response. The status is 0 until the header is

@@ -21,12 +21,12 @@ const (
 // everything. The server therefore discards up to 8 MiB more, for at most 5 s. If the body does not
 // end within these limits, the server stops reading, responds, and closes the connection.
 func Bounded(w http.ResponseWriter, body io.ReadCloser, most int64) io.ReadCloser {
-	return &bounded{ReadCloser: body, answer: w, most: most, left: most}
+	return &bounded{ReadCloser: body, response: w, most: most, left: most}
 }
 
 type bounded struct {
 	io.ReadCloser
-	answer     http.ResponseWriter
+	response   http.ResponseWriter
 	most, left int64
 	err        error
 }
@@ -45,7 +45,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	}
 	n, b.left, b.err = int(b.left), 0, &http.MaxBytesError{Limit: b.most}
 	if !b.drained() {
-		cut(b.answer)
+		cut(b.response)
 	}
 	return n, b.err
 }
@@ -60,7 +60,7 @@ func (b *bounded) drained() bool {
 		s.limiter.working.Add(-1)
 		defer s.limiter.working.Add(1)
 	}
-	if http.NewResponseController(b.answer).SetReadDeadline(time.Now().Add(drainTime)) != nil {
+	if http.NewResponseController(b.response).SetReadDeadline(time.Now().Add(drainTime)) != nil {
 		return false // without a deadline, nothing would limit the time
 	}
 	_, err := io.CopyN(io.Discard, rest, maxDrained)
@@ -111,19 +111,19 @@ func Reserve(ctx context.Context, bytes int64) error {
 	return nil
 }
 
-// ReserveAnswer counts memory for the response to a request. Once the handler writes the response,
-// only its bytes count, until they are sent. ReserveAnswer fails with Limiter.Full when there is no
-// room.
-func ReserveAnswer(ctx context.Context, bytes int64) error {
+// ReserveResponse counts memory for the response to a request. Once the handler writes the
+// response, only its bytes count, until they are sent. ReserveResponse fails with Limiter.Full when
+// there is no room.
+func ReserveResponse(ctx context.Context, bytes int64) error {
 	h := exchangeOf(ctx).body
 	if h == nil || bytes <= free {
 		return nil
 	}
-	if h.limiter.answers.Add(bytes) > h.limiter.Answers {
-		h.limiter.answers.Add(-bytes)
+	if h.limiter.responses.Add(bytes) > h.limiter.Responses {
+		h.limiter.responses.Add(-bytes)
 		return h.limiter.Full
 	}
-	h.answers += bytes
+	h.responseBytes += bytes
 	return nil
 }
 
@@ -134,14 +134,14 @@ const free = 16 << 10
 // holding counts the bytes that a request holds of its body. It belongs to the goroutine of the
 // request.
 type holding struct {
-	limiter *Limiter
-	answer  http.ResponseWriter
+	limiter  *Limiter
+	response http.ResponseWriter
 	// read is the number of bytes of the body and of its other counted forms. room is the number of
 	// bytes that the request has from the limiter.
 	read, room int64
 	refused    bool
-	// answers is the number of bytes that the request has from the limiter for its response.
-	answers int64
+	// responseBytes is the number of bytes that the request has from the limiter for its response.
+	responseBytes int64
 }
 
 // readInto reads only when there is room for the whole buffer. The buffer takes its memory even if
@@ -162,7 +162,7 @@ func (h *holding) makeRoom(more int64) bool {
 	if h.limiter.held.Add(more) > h.limiter.Bodies {
 		h.limiter.held.Add(-more)
 		h.refused = true
-		cut(h.answer)
+		cut(h.response)
 		return false
 	}
 	h.room += more
@@ -171,9 +171,9 @@ func (h *holding) makeRoom(more int64) bool {
 
 // keepAnswer gives back the room for the response beyond a number of bytes.
 func (h *holding) keepAnswer(bytes int64) {
-	if excess := h.answers - bytes; excess > 0 {
-		h.limiter.answers.Add(-excess)
-		h.answers = bytes
+	if excess := h.responseBytes - bytes; excess > 0 {
+		h.limiter.responses.Add(-excess)
+		h.responseBytes = bytes
 	}
 }
 

@@ -21,8 +21,9 @@ type Limiter struct {
 	// request are free. Their sum is limited anyway, because the number of connections is limited.
 	// Small bodies therefore take no room from large bodies.
 	Bodies int64
-	// Answers is the largest number of bytes that ReserveAnswer counts for all requests together.
-	Answers int64
+	// Responses is the largest number of bytes that ReserveResponse counts for all requests
+	// together.
+	Responses int64
 	// Full is the error of a refused request. Reading a body fails with Full when there is no room
 	// for the body. Reading also fails with Full when the body ends while too many other requests
 	// run.
@@ -30,7 +31,7 @@ type Limiter struct {
 	// Refuse responds to refused requests.
 	Refuse func(http.ResponseWriter, *http.Request, error)
 
-	working, held, answers atomic.Int64
+	working, held, responses atomic.Int64
 }
 
 // Wrap returns a handler that applies the limiter before it calls handler.
@@ -42,7 +43,7 @@ func (l *Limiter) Wrap(handler http.Handler) http.Handler {
 			return
 		}
 		defer l.working.Add(-1)
-		h := &holding{limiter: l, answer: w}
+		h := &holding{limiter: l, response: w}
 		defer h.giveBack()
 		exchangeOf(r.Context()).body = h
 		inside := *r

@@ -174,10 +174,10 @@ func (w onWrite) Write(p []byte) (int, error) {
 // reserved more. The room comes back when the response ends.
 func TestSlowClientKeepsRoomOnlyForBytes(t *testing.T) {
 	const room, sent = 128 << 10, 32 << 10
-	limiter := &httpd.Limiter{Limit: 9, Answers: room, Full: errFull, Refuse: refuse}
+	limiter := &httpd.Limiter{Limit: 9, Responses: room, Full: errFull, Refuse: refuse}
 	inside := limiter.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		bytes, _ := strconv.ParseInt(r.URL.Query().Get("bytes"), 10, 64)
-		if err := httpd.ReserveAnswer(r.Context(), bytes); err != nil {
+		if err := httpd.ReserveResponse(r.Context(), bytes); err != nil {
 			refuse(w, r, err)
 		} else if r.URL.Path == "/slow" {
 			_, _ = w.Write(make([]byte, sent))

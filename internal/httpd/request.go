@@ -19,10 +19,9 @@ const RequestIDHeader = "X-Request-Id"
 // exchange is the state of one request during its handling. It belongs to the goroutine of the
 // request.
 type exchange struct {
-	id    string
-	route string
-	// answer is the header of the response.
-	answer http.Header
+	id             string
+	route          string
+	responseHeader http.Header
 	// encrypted is set when the response tells browsers to use only https.
 	encrypted bool
 	// body is the state of the request's body. It is nil for a request without a limiter.
@@ -58,8 +57,8 @@ func RequireTLS(ctx context.Context) {
 const strictTransport = "max-age=31536000"
 
 func (x *exchange) demandTLS() {
-	if x.encrypted && x.answer != nil {
-		x.answer.Set("Strict-Transport-Security", strictTransport)
+	if x.encrypted && x.responseHeader != nil {
+		x.responseHeader.Set("Strict-Transport-Security", strictTransport)
 	}
 }
 

@@ -114,21 +114,21 @@ type Creation struct {
 	// Strict makes Create fail for fields that it would otherwise drop.
 	Strict bool
 	// Execution is the right to execute the request under its idempotency key, if it has one.
-	// Answer renders the response for repetitions of the request.
+	// Response renders the response for repetitions of the request.
 	Execution store.Execution
-	Answer    func(*payment.Payment) ([]byte, error)
+	Response  func(*payment.Payment) ([]byte, error)
 }
 
 // Create stores a payment in state created. It stores the acts of an operator in the audit log, in
 // the same transaction. It fails with an Invalid error that names the field when the draft breaks a
 // rule.
-func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creation, acts ...store.Audit) (*payment.Payment, error) {
-	policy := payment.Policy{MaxAmount: wish.Settings.Valid(settings.MaxAmount), Periodic: wish.Settings.On(settings.PeriodicEnabled), MaxLabel: i.maxLabel(wish.Draft.Connector), Strict: wish.Strict}
-	p, first, err := payment.New(wish.Draft, policy, i.Random, i.now(d))
+func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, request Creation, acts ...store.Audit) (*payment.Payment, error) {
+	policy := payment.Policy{MaxAmount: request.Settings.Valid(settings.MaxAmount), Periodic: request.Settings.On(settings.PeriodicEnabled), MaxLabel: i.maxLabel(request.Draft.Connector), Strict: request.Strict}
+	p, first, err := payment.New(request.Draft, policy, i.Random, i.now(d))
 	if err != nil {
 		return nil, err
 	}
-	p.Domain, p.Client = d.ID, wish.By
+	p.Domain, p.Client = d.ID, request.By
 	if err := i.checkDraft(ctx, d, p); err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creat
 			return err
 		}
 		search.Add(tx, p)
-		if err := wish.answered(tx, p); err != nil {
+		if err := request.keepResponse(tx, p); err != nil {
 			return err
 		}
 		return tx.AuditOf(int64(p.ID), acts...)
@@ -152,17 +152,17 @@ func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creat
 	return p, nil
 }
 
-// answered stores the payment's id and, unless Answer is nil, the response under the idempotency
-// key.
-func (c Creation) answered(tx *store.Tx, p *payment.Payment) error {
-	if c.Execution.ID == 0 || c.Answer == nil {
+// keepResponse stores the payment's id and, unless Response is nil, the response under the
+// idempotency key.
+func (c Creation) keepResponse(tx *store.Tx, p *payment.Payment) error {
+	if c.Execution.ID == 0 || c.Response == nil {
 		return tx.Executed(c.Execution, int64(p.ID))
 	}
-	answer, err := c.Answer(p)
+	response, err := c.Response(p)
 	if err != nil {
 		return err
 	}
-	return tx.Answered(c.Execution, int64(p.ID), answer)
+	return tx.Responded(c.Execution, int64(p.ID), response)
 }
 
 // maxLabel returns the MaxLabel in a connector's profile, or payment.MaxLabel for an unknown

@@ -76,7 +76,7 @@ const nested = "expand=connection[connector,all_accounts,all_subscriptions,sourc
 // memory for them. It must still send short responses. A call that changes something must succeed,
 // without the expansion.
 func TestNoRoomForAnAnswer(t *testing.T) {
-	a := withAccounts(t, service.Config{Database: storetest.SQLite(t), MaxAnswers: 1})
+	a := withAccounts(t, service.Config{Database: storetest.SQLite(t), MaxResponses: 1})
 	for _, path := range []string{"/connectors", "/users/me/accounts?" + nested} {
 		got, header := a.do(t, http.MethodGet, path, "")
 		if header.Get("Retry-After") != "1" {
@@ -97,7 +97,7 @@ func TestNoRoomForAnAnswer(t *testing.T) {
 
 // TestRoomForAnswersComesBack makes calls one after the other whose responses only fit alone.
 func TestRoomForAnswersComesBack(t *testing.T) {
-	a := withAccounts(t, service.Config{Database: storetest.SQLite(t), MaxAnswers: 64 << 10})
+	a := withAccounts(t, service.Config{Database: storetest.SQLite(t), MaxResponses: 64 << 10})
 	for range 4 {
 		a.ok(t, http.MethodGet, "/connectors", "")
 		if body := a.ok(t, http.MethodGet, "/users/me/accounts?"+nested, ""); !strings.Contains(body, `"all_accounts":`) {
@@ -108,7 +108,7 @@ func TestRoomForAnswersComesBack(t *testing.T) {
 
 // TestNoRoomForLongPayments checks that a list of payments needs room for their instructions.
 func TestNoRoomForLongPayments(t *testing.T) {
-	a := &api{Service: opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true, MaxAnswers: 1})}
+	a := &api{Service: opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true, MaxResponses: 1})}
 	a.Start()
 	d, err := a.DB.DomainByName(t.Context(), "test.example")
 	if err != nil {

@@ -54,7 +54,7 @@ func (s *Service) entry() *httpd.Limiter {
 	full := &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: "The service is at its limit; try again later.", RetryAfter: 1}
 	s.limiter = &httpd.Limiter{
 		Limit: cmp.Or(s.config.MaxRequests, DefaultMaxRequests), Bodies: cmp.Or(s.config.MaxBodies, DefaultMaxBodies),
-		Answers: cmp.Or(s.config.MaxAnswers, DefaultMaxAnswers), Full: full, Refuse: s.api.Refuse,
+		Responses: cmp.Or(s.config.MaxResponses, DefaultMaxResponses), Full: full, Refuse: s.api.Refuse,
 	}
 	return s.limiter
 }

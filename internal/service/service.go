@@ -90,9 +90,9 @@ type Config struct {
 	MaxRequests int64
 	// MaxBodies limits the bytes of request bodies in memory. Zero means DefaultMaxBodies.
 	MaxBodies int64
-	// MaxAnswers limits the estimated bytes of long responses in memory. Zero means
-	// DefaultMaxAnswers.
-	MaxAnswers int64
+	// MaxResponses limits the estimated bytes of long responses in memory. Zero means
+	// DefaultMaxResponses.
+	MaxResponses int64
 	// DatabaseTimeout limits the time of a database query or write, including the wait for a
 	// connection to the database. Zero means DefaultDatabaseTimeout.
 	DatabaseTimeout time.Duration
@@ -129,10 +129,10 @@ const DefaultMaxRequests = 512
 // limit counts no copies. Memory may contain three copies of a file in base64.
 const DefaultMaxBodies = 128 << 20
 
-// DefaultMaxAnswers is the default limit for long responses in memory, in bytes. The limit counts
+// DefaultMaxResponses is the default limit for long responses in memory, in bytes. The limit counts
 // estimated sizes. The service needs about three times as much memory. 128 lists of 1,000 objects
 // fit.
-const DefaultMaxAnswers = 128 << 20
+const DefaultMaxResponses = 128 << 20
 
 // DefaultDatabaseTimeout is the default of DatabaseTimeout. Queries normally take less than a
 // second. A query that takes longer than the timeout fails, and the client gets an error that asks
@@ -489,7 +489,7 @@ func (s *Service) newAPI() *httpapi.API {
 	c := s.config
 	endpoints := &api.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Delivery: s.Delivery, Aggregation: s.Aggregation, Documents: s.Documents, Simulation: s.Simulation, Programs: s.newPrograms(), Wake: s.Initiation.Wake, Scenarios: s.scenarios, Logins: logins(), Logos: &s.logos, Now: c.Now}
 	return httpapi.New(httpapi.Config{
-		Domain: s.enter, Authenticate: s.authenticate, MAC: c.Keys.MAC, Sign: endpoints.Signature, RequestID: httpd.RequestID, Unserved: api.Unserved, Matched: httpd.SetRoute, Now: c.Now, Answers: s.DB, TrustedProxies: c.TrustedProxies, Log: c.Log,
+		Domain: s.enter, Authenticate: s.authenticate, MAC: c.Keys.MAC, Sign: endpoints.Signature, RequestID: httpd.RequestID, Unserved: api.Unserved, Matched: httpd.SetRoute, Now: c.Now, Responses: s.DB, TrustedProxies: c.TrustedProxies, Log: c.Log,
 	}, endpoints.Routes())
 }
 

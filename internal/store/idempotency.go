@@ -13,14 +13,14 @@ import (
 	"passerelle/internal/keys"
 )
 
-// answerRetention is the time during which responses are stored for repeated requests. keyLease is
+// responseRetention is the time during which responses are stored for repeated requests. keyLease is
 // the time after which another request may take over the key of an interrupted request. The
 // executing request renews the lease of its key after each keyRenewal. The database's clock
-// measures answerRetention and keyLease.
+// measures responseRetention and keyLease.
 const (
-	answerRetention = 24 * time.Hour
-	keyLease        = 20 * time.Second
-	keyRenewal      = keyLease / 4
+	responseRetention = 24 * time.Hour
+	keyLease          = 20 * time.Second
+	keyRenewal        = keyLease / 4
 )
 
 // RepeatKey identifies a request by its token and the hash of its Idempotency-Key. It also contains
@@ -46,7 +46,7 @@ type Execution struct {
 // FormExecution returns the right to create one object for a form of a page. The form's key must be
 // unguessable. Nobody claims the key before [Tx.Executed] does, in the transaction that creates the
 // object. A second transaction with the same key fails with ErrRepeated, and [Reader.MadeFor]
-// returns the object of the first one. This works for answerRetention.
+// returns the object of the first one. This works for responseRetention.
 func FormExecution(domain passerelle.DomainID, key string) Execution {
 	return Execution{Domain: domain, form: sha256.Sum256([]byte(key))}
 }
@@ -54,7 +54,7 @@ func FormExecution(domain passerelle.DomainID, key string) Execution {
 // formToken takes the place of a token's id in the keys of forms. No token has this id.
 const formToken = 0
 
-// Claim is the outcome of an attempt to claim a key. Exactly one of Execution.ID, Answer, Other
+// Claim is the outcome of an attempt to claim a key. Exactly one of Execution.ID, Response, Other
 // and Wait is set.
 type Claim struct {
 	// Execution is set when the caller must execute the request now. Subject is then the id of the
@@ -62,8 +62,8 @@ type Claim struct {
 	// that object again.
 	Execution Execution
 	Subject   int64
-	// Answer is the stored response of an earlier execution.
-	Answer []byte
+	// Response is the stored response of an earlier execution.
+	Response []byte
 	// Other is true when the key belongs to a different request.
 	Other bool
 	// Wait is the time until the lease of the running execution lapses, at least one second. The
@@ -90,7 +90,7 @@ type keyRow struct {
 	request   []byte
 	wait      int64
 	subject   *int64
-	answer    []byte
+	response  []byte
 }
 
 // claimKey claims the row if it is free, and reads the row in any case.
@@ -112,10 +112,10 @@ func (tx *Tx) claimKey(k RepeatKey, row *keyRow) error {
 		WHERE idempotency.expires < {now} OR (idempotency.answer IS NULL
 			AND idempotency.lease_until < {now} AND idempotency.request_hash = excluded.request_hash)
 		RETURNING id`,
-		id, int64(k.Domain), k.Token, k.Key, k.Request, keyLease.Microseconds(), answerRetention.Microseconds())
+		id, int64(k.Domain), k.Token, k.Key, k.Request, keyLease.Microseconds(), responseRetention.Microseconds())
 	tx.unit.Returning(func(s database.Row) error {
 		row.execution.Domain = k.Domain
-		return s.Scan(&row.execution.ID, &row.execution.Run, &row.request, &row.wait, &row.subject, &row.answer)
+		return s.Scan(&row.execution.ID, &row.execution.Run, &row.request, &row.wait, &row.subject, &row.response)
 	}, `SELECT id, run, request_hash, lease_until - {now}, subject, answer FROM idempotency
 		WHERE domain_id = $1 AND token_id = $2 AND key_hash = $3`, int64(k.Domain), k.Token, k.Key)
 	return nil
@@ -127,11 +127,11 @@ func (row keyRow) claim(k RepeatKey, ring *keys.Ring) (Claim, error) {
 		return Claim{Execution: row.execution, Subject: database.ID[int64](row.subject)}, nil
 	case !bytes.Equal(row.request, k.Request):
 		return Claim{Other: true}, nil
-	case row.answer == nil:
+	case row.response == nil:
 		return Claim{Wait: max(time.Duration(row.wait)*time.Microsecond, time.Second)}, nil
 	}
-	answer, err := row.execution.open(ring, row.answer)
-	return Claim{Answer: answer}, err
+	response, err := row.execution.open(ring, row.response)
+	return Claim{Response: response}, err
 }
 
 func (e Execution) place() keys.Place {
@@ -194,7 +194,7 @@ func (tx *Tx) executedForm(e Execution, subject int64) error {
 	}
 	tx.unit.ExecOne(ErrRepeated, `INSERT INTO idempotency (id, domain_id, token_id, key_hash, request_hash, run, lease_until, expires, subject)
 		VALUES ($1, $2, $3, $4, $4, 1, 0, {now} + $5, $6) ON CONFLICT (domain_id, token_id, key_hash) DO NOTHING`,
-		id, int64(e.Domain), formToken, e.form[:], answerRetention.Microseconds(), subject)
+		id, int64(e.Domain), formToken, e.form[:], responseRetention.Microseconds(), subject)
 	return nil
 }
 
@@ -222,13 +222,13 @@ func Creating(ctx context.Context, e Execution, sequence string) context.Context
 	return context.WithValue(ctx, creationKey{}, creation{e, sequence})
 }
 
-// Answered does the same as Executed, and ends the execution. It stores the response that
+// Responded does the same as Executed, and ends the execution. It stores the response that
 // repetitions of the request get.
-func (tx *Tx) Answered(e Execution, subject int64, answer []byte) error {
+func (tx *Tx) Responded(e Execution, subject int64, response []byte) error {
 	if e.ID == 0 {
 		return nil
 	}
-	sealed, err := tx.sealAnswer(e, answer)
+	sealed, err := tx.sealResponse(e, response)
 	if err != nil {
 		return err
 	}
@@ -237,22 +237,22 @@ func (tx *Tx) Answered(e Execution, subject int64, answer []byte) error {
 	return nil
 }
 
-func (tx *Tx) sealAnswer(e Execution, answer []byte) ([]byte, error) {
-	sealed, err := tx.Seal(e.place(), answer)
+func (tx *Tx) sealResponse(e Execution, response []byte) ([]byte, error) {
+	sealed, err := tx.Seal(e.place(), response)
 	if err != nil {
-		return nil, fmt.Errorf("seal an answer: %w", err)
+		return nil, fmt.Errorf("encrypt a response: %w", err)
 	}
 	return sealed, nil
 }
 
-// KeepAnswer ends an execution and stores the response that repetitions of the request get. The
+// KeepResponse ends an execution and stores the response that repetitions of the request get. The
 // unit fails with ErrTakenOver when a response is stored already, or when another execution has
-// taken over the key. [Reader.StoredAnswer] then returns the response that repetitions get.
-func (tx *Tx) KeepAnswer(e Execution, answer []byte) error {
+// taken over the key. [Reader.StoredResponse] then returns the response that repetitions get.
+func (tx *Tx) KeepResponse(e Execution, response []byte) error {
 	if e.ID == 0 {
 		return nil
 	}
-	sealed, err := tx.sealAnswer(e, answer)
+	sealed, err := tx.sealResponse(e, response)
 	if err != nil {
 		return err
 	}
@@ -261,28 +261,28 @@ func (tx *Tx) KeepAnswer(e Execution, answer []byte) error {
 	return nil
 }
 
-// StoredAnswer returns the stored response to the request of an execution. It fails with
+// StoredResponse returns the stored response to the request of an execution. It fails with
 // ErrNotFound when no response is stored.
-func (r *Reader) StoredAnswer(ctx context.Context, e Execution) ([]byte, error) {
+func (r *Reader) StoredResponse(ctx context.Context, e Execution) ([]byte, error) {
 	scan := func(row database.Row) ([]byte, error) {
-		var answer []byte
-		err := row.Scan(&answer)
-		return answer, err
+		var sealed []byte
+		err := row.Scan(&sealed)
+		return sealed, err
 	}
 	sealed, err := database.One(ctx, r.rows, scan, `SELECT answer FROM idempotency WHERE +domain_id = $1 AND id = $2 AND answer IS NOT NULL`, int64(e.Domain), e.ID)
 	if err != nil {
-		return nil, fmt.Errorf("read a kept answer: %w", err)
+		return nil, fmt.Errorf("read a stored response: %w", err)
 	}
 	return e.open(r.keys, sealed)
 }
 
 // open decrypts the stored response to the request of an execution.
 func (e Execution) open(ring *keys.Ring, sealed []byte) ([]byte, error) {
-	answer, err := ring.Open(e.place(), sealed)
+	response, err := ring.Open(e.place(), sealed)
 	if err != nil {
-		return nil, fmt.Errorf("open a kept answer: %w", err)
+		return nil, fmt.Errorf("decrypt a stored response: %w", err)
 	}
-	return answer, nil
+	return response, nil
 }
 
 // ForgetSubject removes the id of an object that the execution created and then deleted.
@@ -292,7 +292,7 @@ func (tx *Tx) ForgetSubject(e Execution) {
 
 // ReleaseKey ends an execution without a response, so that the same key can be used again
 // immediately. The id of an object that the execution created stays recorded. The unit fails with
-// ErrTakenOver in the same cases as with KeepAnswer.
+// ErrTakenOver in the same cases as with KeepResponse.
 func (tx *Tx) ReleaseKey(e Execution) {
 	if e.ID == 0 {
 		return
@@ -301,7 +301,7 @@ func (tx *Tx) ReleaseKey(e Execution) {
 	tx.unit.Exec(`DELETE FROM idempotency WHERE +domain_id = $1 AND id = $2 AND run = $3 AND answer IS NULL AND subject IS NULL`, int64(e.Domain), e.ID, e.Run)
 }
 
-// PurgeAnswers removes at most limit keys that have expired.
-func (tx *Tx) PurgeAnswers(limit int) {
+// PurgeResponses removes at most limit keys that have expired.
+func (tx *Tx) PurgeResponses(limit int) {
 	tx.unit.Exec(`DELETE FROM idempotency WHERE id IN (SELECT id FROM idempotency WHERE expires < {now} ORDER BY expires` + database.UpTo(limit) + `)`)
 }

@@ -81,12 +81,12 @@ func TestClaimKey(t *testing.T) {
 		if c := claim(t, db, foreign); c.Execution.ID == 0 {
 			t.Errorf("of another token: %+v", c)
 		}
-		mustWrite(t, db, func(tx *store.Tx) error { return tx.KeepAnswer(first.Execution, []byte("answer")) })
-		if c := claim(t, db, repeat(domain, "k", "r")); string(c.Answer) != "answer" || c.Execution.ID != 0 {
+		mustWrite(t, db, func(tx *store.Tx) error { return tx.KeepResponse(first.Execution, []byte("answer")) })
+		if c := claim(t, db, repeat(domain, "k", "r")); string(c.Response) != "answer" || c.Execution.ID != 0 {
 			t.Errorf("after it: %+v", c)
 		}
 		lapse(t, db, "lease_until")
-		if c := claim(t, db, repeat(domain, "k", "r")); string(c.Answer) != "answer" {
+		if c := claim(t, db, repeat(domain, "k", "r")); string(c.Response) != "answer" {
 			t.Errorf("an answer does not lapse with the lease: %+v", c)
 		}
 		lapse(t, db, "expires")
@@ -124,7 +124,7 @@ func TestLongExecutionsKeepTheirKey(t *testing.T) {
 func TestKeptAnswersAreSealed(t *testing.T) {
 	onEachWithDomain(t, func(t *testing.T, db *store.DB, domain passerelle.DomainID) {
 		first := claim(t, db, repeat(domain, "k", "r"))
-		mustWrite(t, db, func(tx *store.Tx) error { return tx.KeepAnswer(first.Execution, []byte("answer")) })
+		mustWrite(t, db, func(tx *store.Tx) error { return tx.KeepResponse(first.Execution, []byte("answer")) })
 		stored, err := database.One(t.Context(), db.Rows(), func(row database.Row) (b []byte, err error) { return b, row.Scan(&b) }, `SELECT answer FROM idempotency`)
 		if err != nil || bytes.Contains(stored, []byte("answer")) {
 			t.Errorf("stored %q (%v)", stored, err)
@@ -154,20 +154,20 @@ func TestAnExecutionThatWasTakenOverMakesNothing(t *testing.T) {
 		if err := keep(db, late.Execution, "late"); !errors.Is(err, store.ErrTakenOver) {
 			t.Errorf("the response of the late execution: %v", err)
 		}
-		if answer, err := db.StoredAnswer(t.Context(), late.Execution); !errors.Is(err, store.ErrNotFound) {
+		if answer, err := db.StoredResponse(t.Context(), late.Execution); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("the stored response is %q, %v", answer, err)
 		}
 		if err := db.Write(t.Context(), func(tx *store.Tx) error { tx.ReleaseKey(late.Execution); return nil }); !errors.Is(err, store.ErrTakenOver) {
 			t.Errorf("the release by the late execution: %v", err)
 		}
 		lapse(t, db, "lease_until")
-		if c := claim(t, db, repeat(domain, "k", "r")); c.Subject != 8 || c.Answer != nil {
+		if c := claim(t, db, repeat(domain, "k", "r")); c.Subject != 8 || c.Response != nil {
 			t.Errorf("after a crash: %+v, want what was made", c)
 		}
 	})
 }
 
-// TestAnswersWithWhatWasMade checks that Answered stores the response, unless another execution has
+// TestAnswersWithWhatWasMade checks that Responded stores the response, unless another execution has
 // taken over the key.
 func TestAnswersWithWhatWasMade(t *testing.T) {
 	onEachWithDomain(t, func(t *testing.T, db *store.DB, domain passerelle.DomainID) {
@@ -176,7 +176,7 @@ func TestAnswersWithWhatWasMade(t *testing.T) {
 		lapse(t, db, "lease_until")
 		e := claim(t, db, k).Execution
 		answered := func(e store.Execution, text string) error {
-			return db.Write(t.Context(), func(tx *store.Tx) error { return tx.Answered(e, 7, []byte(text)) })
+			return db.Write(t.Context(), func(tx *store.Tx) error { return tx.Responded(e, 7, []byte(text)) })
 		}
 		if err := answered(late, "late"); !errors.Is(err, store.ErrTakenOver) {
 			t.Errorf("an execution that was taken over: %v", err)
@@ -184,7 +184,7 @@ func TestAnswersWithWhatWasMade(t *testing.T) {
 		if err := answered(e, "made"); err != nil {
 			t.Fatal(err)
 		}
-		if c := claim(t, db, k); string(c.Answer) != "made" {
+		if c := claim(t, db, k); string(c.Response) != "made" {
 			t.Errorf("a repetition gets %+v", c)
 		}
 		if err := answered(e, "again"); !errors.Is(err, store.ErrTakenOver) {
@@ -211,18 +211,18 @@ func TestTheFirstAnswerStays(t *testing.T) {
 			if err := keep(db, second, "second"); !errors.Is(err, store.ErrTakenOver) {
 				t.Errorf("run %d: %v", second.Run, err)
 			}
-			if answer, err := db.StoredAnswer(t.Context(), second); string(answer) != "first" || err != nil {
+			if answer, err := db.StoredResponse(t.Context(), second); string(answer) != "first" || err != nil {
 				t.Errorf("run %d reads %q, %v", second.Run, answer, err)
 			}
 		}
-		if c := claim(t, db, k); string(c.Answer) != "first" {
+		if c := claim(t, db, k); string(c.Response) != "first" {
 			t.Errorf("a repetition gets %+v", c)
 		}
 	})
 }
 
 func keep(db *store.DB, e store.Execution, answer string) error {
-	return db.Write(context.Background(), func(tx *store.Tx) error { return tx.KeepAnswer(e, []byte(answer)) })
+	return db.Write(context.Background(), func(tx *store.Tx) error { return tx.KeepResponse(e, []byte(answer)) })
 }
 
 func TestReleaseKey(t *testing.T) {
@@ -275,7 +275,7 @@ func TestPurgeAnswers(t *testing.T) {
 		lapse(t, db, "expires")
 		claim(t, db, repeat(domain, "c", "r"))
 		for range 2 {
-			mustWrite(t, db, func(tx *store.Tx) error { tx.PurgeAnswers(1); return nil })
+			mustWrite(t, db, func(tx *store.Tx) error { tx.PurgeResponses(1); return nil })
 		}
 		left, err := database.One(t.Context(), db.Rows(), database.ScanInt, `SELECT COUNT(*) FROM idempotency`)
 		if err != nil || left != 1 {
@@ -290,7 +290,7 @@ func TestRequestsWithoutAKey(t *testing.T) {
 	onEachWithDomain(t, func(t *testing.T, db *store.DB, _ passerelle.DomainID) {
 		mustWrite(t, db, func(tx *store.Tx) error {
 			tx.ReleaseKey(store.Execution{})
-			return errors.Join(tx.Executed(store.Execution{}, 1), tx.KeepAnswer(store.Execution{}, nil))
+			return errors.Join(tx.Executed(store.Execution{}, 1), tx.KeepResponse(store.Execution{}, nil))
 		})
 	})
 }
@@ -322,12 +322,12 @@ func TestFormsCreateOnce(t *testing.T) {
 			}
 		}
 		mustWrite(t, db, func(tx *store.Tx) error { return tx.Executed(store.FormExecution(domain, "other"), 9) })
-		mustWrite(t, db, func(tx *store.Tx) error { tx.PurgeAnswers(10); return nil })
+		mustWrite(t, db, func(tx *store.Tx) error { tx.PurgeResponses(10); return nil })
 		if again, err := db.MadeFor(t.Context(), form); err != nil || again != made {
 			t.Errorf("later %d was made (%v), want %d", again, err, made)
 		}
 		lapse(t, db, "expires")
-		mustWrite(t, db, func(tx *store.Tx) error { tx.PurgeAnswers(10); return nil })
+		mustWrite(t, db, func(tx *store.Tx) error { tx.PurgeResponses(10); return nil })
 		if _, err := db.MadeFor(t.Context(), form); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("after a day: %v", err)
 		}

@@ -58,7 +58,7 @@ func TestNothingIsSealedWithRetiredKeys(t *testing.T) {
 		mustWrite(t, old, func(tx *store.Tx) error { return tx.CreateDomain(&domain, "one.example") })
 		keep := func(db *store.DB, key string) error {
 			execution := claim(t, db, repeat(domain.ID, key, "request")).Execution
-			return db.Write(t.Context(), func(tx *store.Tx) error { return tx.KeepAnswer(execution, []byte("answer")) })
+			return db.Write(t.Context(), func(tx *store.Tx) error { return tx.KeepResponse(execution, []byte("answer")) })
 		}
 		for name, err := range map[string]error{"before": keep(old, "a"), "with a key more": keep(fresh, "b"), "before it is needed": keep(old, "c")} {
 			if err != nil {
@@ -71,7 +71,7 @@ func TestNothingIsSealedWithRetiredKeys(t *testing.T) {
 		if err := keep(old, "d"); !errors.Is(err, passerelle.Unavailable) || !errors.Is(err, store.ErrOtherKeys) {
 			t.Errorf("without the key: %v", err)
 		}
-		if answer := claim(t, fresh, repeat(domain.ID, "d", "request")).Answer; answer != nil {
+		if answer := claim(t, fresh, repeat(domain.ID, "d", "request")).Response; answer != nil {
 			t.Errorf("there is %q", answer)
 		}
 		if err := keep(fresh, "e"); err != nil {

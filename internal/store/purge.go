@@ -17,7 +17,7 @@ func (db *DB) PurgeExpired(ctx context.Context, tokensBefore time.Time, batch, b
 	for range batches {
 		err := db.Write(ctx, func(tx *Tx) error {
 			tx.PurgeTokens(tokensBefore, batch)
-			tx.PurgeAnswers(batch)
+			tx.PurgeResponses(batch)
 			tx.PurgeSessions(tokensBefore, batch)
 			return nil
 		})
