@@ -289,9 +289,9 @@ func TestSearchesByPersonalDataInLiveDomains(t *testing.T) {
 		searches := []string{"label=gift", "payer=0189", "payer=FR7630006000011234567890189", "beneficiary=3000", "beneficiary=DE89370400440532013000"}
 		audited := func() int {
 			t.Helper()
-			all, err := operatorstore.From(s.DB).AuditOfDomain(t.Context(), live.Domain.ID, 1000)
+			all, err := operatorstore.From(s.DB).Audits(t.Context(), operatorstore.AuditFilter{Domain: live.Domain.ID}, store.Window{Limit: 1000})
 			must(t, err)
-			return len(slices.DeleteFunc(all, func(a store.Audit) bool { return a.Act != "search by personal data" }))
+			return len(slices.DeleteFunc(all, func(a operatorstore.AuditLink) bool { return a.Act != "search by personal data" }))
 		}
 		for _, role := range []operators.Role{operators.Viewer, operators.Developer} {
 			d := newFixture(t, s)

@@ -63,7 +63,7 @@ func TestConnectorPrograms(t *testing.T) {
 // wantProgramActs checks the acts of an operator on programs, newest first.
 func (d *fixture) wantProgramActs(operator store.OperatorID, want ...string) {
 	d.t.Helper()
-	all, err := operatorstore.From(d.DB).AuditOfOperator(d.t.Context(), operator, 20)
+	all, err := operatorstore.From(d.DB).Audits(d.t.Context(), operatorstore.AuditFilter{Operator: operator}, store.Window{Limit: 20})
 	must(d.t, err)
 	var acts []string
 	for _, a := range all {

@@ -166,7 +166,7 @@ func TestSearchInLiveDomains(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {
 		id := newFixture(t, s).inLive().planted()
 		recorded := func(d *fixture) (n int) {
-			all, err := operatorstore.From(s.DB).AuditOfDomain(t.Context(), d.Domain.ID, 100)
+			all, err := operatorstore.From(s.DB).Audits(t.Context(), operatorstore.AuditFilter{Domain: d.Domain.ID}, store.Window{Limit: 100})
 			must(t, err)
 			for _, one := range all {
 				if one.Act == "search by personal data" {

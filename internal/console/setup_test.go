@@ -15,6 +15,7 @@ import (
 	"passerelle/internal/operators"
 	"passerelle/internal/operatorstore"
 	"passerelle/internal/settings"
+	"passerelle/internal/store"
 )
 
 func TestConfiguration(t *testing.T) {
@@ -331,7 +332,7 @@ func TestDomains(t *testing.T) {
 			t.Errorf("it is %+v", real)
 		}
 		var acts []string
-		all, err := operatorstore.From(d.DB).AuditOfOperator(t.Context(), o.ID, 20)
+		all, err := operatorstore.From(d.DB).Audits(t.Context(), operatorstore.AuditFilter{Operator: o.ID}, store.Window{Limit: 20})
 		must(t, err)
 		for _, a := range all {
 			if a.Subject == "domain" {

@@ -16,6 +16,7 @@ import (
 	"passerelle/internal/operators"
 	"passerelle/internal/operatorstore"
 	"passerelle/internal/servicetest"
+	"passerelle/internal/store"
 )
 
 // fixture is a service and a browser without scripts.
@@ -133,7 +134,7 @@ func (d *fixture) paymentPath(id int64) string {
 // acts lists the acts of operators in the domain, oldest first.
 func (d *fixture) acts() []string {
 	d.t.Helper()
-	all, err := operatorstore.From(d.DB).AuditOfDomain(d.t.Context(), d.Domain.ID, 100)
+	all, err := operatorstore.From(d.DB).Audits(d.t.Context(), operatorstore.AuditFilter{Domain: d.Domain.ID}, store.Window{Limit: 100})
 	must(d.t, err)
 	var acts []string
 	for _, a := range all {

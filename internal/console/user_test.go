@@ -353,7 +353,7 @@ func TestLiveDomainsWantASecondFactor(t *testing.T) {
 		d.twice(password)
 		d.wants(at("/users/%d/accounts", user), at("/users/%d/accounts", user), 200, number)
 		d.wants("/console/account", at("/configuration/key"), 303, "", acts[at("/configuration/key")]...)
-		record, err := operatorstore.From(d.DB).AuditOfDomain(t.Context(), live.ID, 10)
+		record, err := operatorstore.From(d.DB).Audits(t.Context(), operatorstore.AuditFilter{Domain: live.ID}, store.Window{Limit: 10})
 		if err != nil || len(record) != 2 || record[1].Act != "look at personal data" || record[0].Act != "change configuration" {
 			t.Errorf("on record: %+v, %v", record, err)
 		}

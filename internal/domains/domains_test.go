@@ -100,7 +100,7 @@ func TestDomainsAreMadeAndMoved(t *testing.T) {
 			t.Errorf("%+v, %v", moved, err)
 		}
 		var about []int64
-		acts, err := operatorstore.From(db).AuditOfOperator(t.Context(), 7, 10)
+		acts, err := operatorstore.From(db).Audits(t.Context(), operatorstore.AuditFilter{Operator: 7}, store.Window{Limit: 10})
 		for _, a := range acts {
 			about = append(about, a.SubjectID)
 		}

@@ -102,7 +102,7 @@ func (d *fixture) acts(name string) []string {
 	d.t.Helper()
 	o, err := operatorstore.From(d.DB).OperatorByName(d.t.Context(), name)
 	must(d.t, err)
-	all, err := operatorstore.From(d.DB).AuditOfOperator(d.t.Context(), o.ID, 100)
+	all, err := operatorstore.From(d.DB).Audits(d.t.Context(), operatorstore.AuditFilter{Operator: o.ID}, store.Window{Limit: 100})
 	must(d.t, err)
 	var acts []string
 	for _, a := range all {

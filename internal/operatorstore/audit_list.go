@@ -70,19 +70,3 @@ func (r Reader) AuditEntry(ctx context.Context, id int64) (AuditLink, error) {
 
 // Place returns the position of an act in lists.
 func (l AuditLink) Place() []any { return []any{database.Micros(l.At), l.ID} }
-
-func scanAudit(row database.Row) (store.Audit, error) {
-	var a auditRow
-	err := row.Scan(a.columns()...)
-	return a.audit(), err
-}
-
-// AuditOfDomain lists at most limit acts in a domain, the newest first.
-func (r Reader) AuditOfDomain(ctx context.Context, domain passerelle.DomainID, limit int) ([]store.Audit, error) {
-	return database.Collect(ctx, r.rows, scanAudit, `SELECT `+auditColumns+` FROM audit WHERE domain_id = $1 ORDER BY at DESC, id DESC LIMIT $2`, int64(domain), limit)
-}
-
-// AuditOfOperator lists at most limit acts of an operator, the newest first.
-func (r Reader) AuditOfOperator(ctx context.Context, operator store.OperatorID, limit int) ([]store.Audit, error) {
-	return database.Collect(ctx, r.rows, scanAudit, `SELECT `+auditColumns+` FROM audit WHERE operator_id = $1 ORDER BY at DESC, id DESC LIMIT $2`, int64(operator), limit)
-}

@@ -369,7 +369,7 @@ func TestChangesAreOnRecordWithTheirActs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	acts, err := operatorstore.From(db).AuditOfDomain(t.Context(), domain, 10)
+	acts, err := operatorstore.From(db).Audits(t.Context(), operatorstore.AuditFilter{Domain: domain}, store.Window{Limit: 10})
 	if err != nil || len(acts) != 2 {
 		t.Errorf("%d acts, %v", len(acts), err)
 	}

@@ -150,7 +150,7 @@ func TestActsAreOnRecord(t *testing.T) {
 		must(t, s.Simulation.Forget(ctx, domain(t, s), act("empty", "")))
 		made, err := s.Simulation.Connect(ctx, domain(t, s), "one", act("connect", "user"))
 		must(t, err)
-		all, err := operatorstore.From(s.DB).AuditOfDomain(ctx, s.Domain.ID, 100)
+		all, err := operatorstore.From(s.DB).Audits(ctx, operatorstore.AuditFilter{Domain: s.Domain.ID}, store.Window{Limit: 100})
 		must(t, err)
 		var got []string
 		subjects := map[string]int64{}

@@ -247,14 +247,14 @@ func TestTheAuditLogIsNeverRewritten(t *testing.T) {
 		for i := range entries {
 			s.write(func(tx *store.Tx) error { return tx.Audit(entries[i]) })
 		}
-		got, err := operatorstore.From(s.db).AuditOfDomain(t.Context(), s.domain, 10)
+		got, err := operatorstore.From(s.db).Audits(t.Context(), operatorstore.AuditFilter{Domain: s.domain}, store.Window{Limit: 10})
 		if err != nil || len(got) != 2 {
 			t.Fatalf("%+v, %v", got, err)
 		}
 		entries[1].ID, entries[0].ID = got[0].ID, got[1].ID
-		wantSame(t, []store.Audit{entries[1], entries[0]}, got, err)
-		got, err = operatorstore.From(s.db).AuditOfOperator(t.Context(), 7, 1)
-		wantSame(t, entries[1:2], got, err)
+		wantSame(t, []store.Audit{entries[1], entries[0]}, auditsOf(got), err)
+		got, err = operatorstore.From(s.db).Audits(t.Context(), operatorstore.AuditFilter{Operator: 7}, store.Window{Limit: 1})
+		wantSame(t, entries[1:2], auditsOf(got), err)
 		for _, sql := range []string{
 			`UPDATE audit SET act = 'other'`, `UPDATE audit SET operator_id = 1`, `UPDATE audit SET refused = FALSE`, `DELETE FROM audit`,
 			`UPDATE audit SET number = 1`, // without a hash
@@ -268,4 +268,13 @@ func TestTheAuditLogIsNeverRewritten(t *testing.T) {
 		wantError(t, s.sql(chain, []byte("y"), entries[0].ID), store.ErrConstraint)
 		wantError(t, s.sql(chain, []byte("x"), entries[1].ID), store.ErrDuplicate)
 	})
+}
+
+// auditsOf returns acts without their places in a chain.
+func auditsOf(links []operatorstore.AuditLink) []store.Audit {
+	acts := make([]store.Audit, len(links))
+	for i, link := range links {
+		acts[i] = link.Audit
+	}
+	return acts
 }

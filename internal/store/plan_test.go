@@ -190,8 +190,14 @@ func (s fixture) questions() map[string]question {
 		"attempts":          {write(func(tx *store.Tx) { operatorstore.In(tx).ForgetSignIns(now, limit, limit) }), "sign_in_failure_by_age (latest<?)"},
 		"attempts too many": {write(func(tx *store.Tx) { operatorstore.In(tx).ForgetSignIns(now, limit, limit) }), "due USING INDEX sign_in_failure_by_weight"},
 		"attempts forgiven": {write(func(tx *store.Tx) { operatorstore.In(tx).ForgiveSignIn([]byte("x")) }), "sign_in_failure_part_of (part_of=?)"},
-		"audit of a domain": {func() error { _, err := operatorstore.From(s.db).AuditOfDomain(ctx, s.domain, limit); return err }, "audit_of_domain (domain_id=?)"},
-		"audit of one":      {func() error { _, err := operatorstore.From(s.db).AuditOfOperator(ctx, 1, limit); return err }, "audit_of_operator (operator_id=?)"},
+		"audit of a domain": {func() error {
+			_, err := operatorstore.From(s.db).Audits(ctx, operatorstore.AuditFilter{Domain: s.domain}, store.Window{Limit: limit})
+			return err
+		}, "audit_of_domain (domain_id=?)"},
+		"audit of one": {func() error {
+			_, err := operatorstore.From(s.db).Audits(ctx, operatorstore.AuditFilter{Operator: 1}, store.Window{Limit: limit})
+			return err
+		}, "audit_of_operator (operator_id=?)"},
 		"audit of a subject": {func() error {
 			_, err := operatorstore.From(s.db).Audits(ctx, operatorstore.AuditFilter{Domain: s.domain, Subject: "payment", SubjectID: 1}, store.Window{Limit: limit, From: from})
 			return err
