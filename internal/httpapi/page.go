@@ -123,7 +123,7 @@ func Turn[T any](ctx context.Context, r *store.Reader, p Paging, fetch func(cont
 		return err
 	}, func(r *store.Reader) error {
 		var err error
-		if p.Cursor != "" || fetched && p.tells(len(rows), more) {
+		if p.Cursor != "" || fetched && p.totalKnown(len(rows), more) {
 			return nil
 		}
 		if total, err = count(ctx, r); err != nil {
@@ -137,7 +137,7 @@ func Turn[T any](ctx context.Context, r *store.Reader, p Paging, fetch func(cont
 	switch {
 	case p.Cursor != "":
 		total = p.turn.Total
-	case p.tells(len(rows), more):
+	case p.totalKnown(len(rows), more):
 		total = p.Offset + int64(len(rows))
 	}
 	if err := Reserve(ctx, len(rows)); err != nil {
@@ -154,8 +154,8 @@ func Turn[T any](ctx context.Context, r *store.Reader, p Paging, fetch func(cont
 	return rows, Listing{Total: total, Links: links}, err
 }
 
-// tells reports whether the total is known without a count, because the list ends on this page.
-func (p Paging) tells(rows int, more bool) bool { return !more && (rows > 0 || p.Offset == 0) }
+// totalKnown reports whether the total is known without a count, because the list ends on this page.
+func (p Paging) totalKnown(rows int, more bool) bool { return !more && (rows > 0 || p.Offset == 0) }
 
 // around returns the links of a page, from the positions of its first and last item. A page without
 // items has no positions. Unless it is the first page, it links to the first page.

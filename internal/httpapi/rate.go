@@ -154,6 +154,6 @@ func (a *API) limit(x *exchange, from source, whose string) error {
 	}
 	return &passerelle.Error{
 		Kind: passerelle.Unavailable, Code: "rateLimited", RetryAfter: seconds(q.wait),
-		Message: fmt.Sprintf("More than %d requests a minute %s; try again after the seconds that Retry-After tells.", q.limit, whose),
+		Message: fmt.Sprintf("More than %d requests a minute %s; try again after the number of seconds in Retry-After.", q.limit, whose),
 	}
 }
