@@ -15,7 +15,9 @@ import (
 type Field struct {
 	Name, Label, Description string
 	// Type is text, password, date, list or number.
-	Type     string
+	Type string
+	// Regex is a pattern for the whole value, or empty. The pattern of a payment field is for any
+	// part of the value.
 	Regex    string
 	Required bool
 	Values   []FieldValue

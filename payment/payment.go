@@ -52,7 +52,7 @@ const (
 )
 
 // Field describes a value that a bank requests from the payer. The webview can show it, and so can
-// the client's own page. Regex is a PCRE pattern and may be empty.
+// the client's own page. Regex is a PCRE pattern for any part of the value, or empty.
 type Field struct {
 	Name     string
 	Type     string // "text" or "list"
