@@ -100,10 +100,8 @@ func (f AccountFilter) selection() database.Selection {
 
 // BankAccounts lists accounts, ordered by id.
 func (r Reader) BankAccounts(ctx context.Context, f AccountFilter, w store.Window) ([]StoredAccount, error) {
-	p := w.ByID()
-	s := f.selection().And("a.id "+p.Sign+" $%d", p.From)
-	sql := `SELECT ` + accountColumns + ` FROM bank_account a WHERE ` + s.Conditions() + ` ORDER BY a.id ` + p.Order + ` LIMIT ` + s.Bind(w.Limit) + ` OFFSET ` + s.Bind(w.Offset)
-	return database.Collect(ctx, r.rows, scanAccount, sql, s.Args...)
+	sql, args := f.selection().ByID(accountColumns, "a.id", w)
+	return database.Collect(ctx, r.rows, scanAccount, sql, args...)
 }
 
 // CountBankAccounts returns the number of accounts that a filter selects.

@@ -211,3 +211,23 @@ func (p *person) useTokens(name string) {
 	p.open(p.providersPath(""))
 	p.checked(name + "s")
 }
+
+// TestListsOfSetUpBeginWithTheOldest checks the order of the providers and of the webhooks.
+func TestListsOfSetUpBeginWithTheOldest(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Viewer)
+		var providers, hooks []string
+		for _, name := range []string{"first", "second", "third"} {
+			p, err := d.Delivery.RegisterProvider(t.Context(), d.Domain, name, "test")
+			must(t, err)
+			w := d.register("PAYMENT_STATE_UPDATED", "https://shop.example/"+name, name)
+			providers, hooks = append(providers, fmt.Sprintf(`href="%s"`, d.providersPath(fmt.Sprint("/", p.ID)))), append(hooks, fmt.Sprintf(`href="%s"`, d.webhookPath(w)))
+		}
+		for path, links := range map[string][]string{d.providersPath(""): providers, d.webhooksPath(""): hooks} {
+			body := d.get(path).body
+			if one, two, three := strings.Index(body, links[0]), strings.Index(body, links[1]), strings.Index(body, links[2]); one < 0 || two < one || three < two {
+				t.Errorf("%s shows the links at %d, %d and %d", path, one, two, three)
+			}
+		}
+	})
+}

@@ -90,6 +90,14 @@ func (s Selection) Newest(columns, instant, id string, w Window) (string, []any)
 		columns, s.From, s.Conditions(), instant, direction, id, direction, s.Bind(w.Limit), s.Bind(w.Offset)), s.Args
 }
 
+// ByID returns the query for a window of rows that are sorted by id alone, and its arguments.
+func (s Selection) ByID(columns, id string, w Window) (string, []any) {
+	p := w.ByID()
+	s = s.And(id+" "+p.Sign+" $%d", p.From)
+	return fmt.Sprintf(`SELECT %s FROM %s WHERE %s ORDER BY %s %s LIMIT %s OFFSET %s`,
+		columns, s.From, s.Conditions(), id, p.Order, s.Bind(w.Limit), s.Bind(w.Offset)), s.Args
+}
+
 // Count returns the number of rows of the selection.
 func (s Selection) Count(ctx context.Context, rows *Querier) (int64, error) {
 	return One(ctx, rows, ScanInt, `SELECT count(*) FROM `+s.From+` WHERE `+s.Conditions(), s.Args...)

@@ -172,37 +172,23 @@ type ProviderFilter struct {
 	Name   *string // nil for all
 }
 
-func (f ProviderFilter) where() (string, []any) {
-	clause, args := `domain_id = $1 AND deleted IS NULL`, []any{int64(f.Domain)}
+func (f ProviderFilter) selection() database.Selection {
+	s := database.Selection{From: "auth_provider"}.And("domain_id = $%d", int64(f.Domain)).And("deleted IS NULL")
 	if f.Name != nil {
-		clause, args = clause+` AND name = $2`, append(args, *f.Name)
+		s = s.And("name = $%d", *f.Name)
 	}
-	return clause, args
+	return s
 }
 
-// AuthProviders lists a window of the selected providers by id. A backward window has the greatest
-// id first.
+// AuthProviders lists a window of the selected providers, ordered by id.
 func (r *Reader) AuthProviders(ctx context.Context, f ProviderFilter, w Window) ([]AuthProvider, error) {
-	where, args := f.where()
-	order := ` ORDER BY id`
-	if w.Backward {
-		order = ` ORDER BY id DESC`
-	}
-	bind := func(value any) string {
-		args = append(args, value)
-		return fmt.Sprintf(`$%d`, len(args))
-	}
-	if len(w.From) > 0 {
-		beyond := map[bool]string{false: ` AND id > `, true: ` AND id < `}[w.Backward]
-		where += beyond + bind(w.From[0])
-	}
-	return database.Collect(ctx, r.rows, r.scanAuthProvider, `SELECT `+authColumns+` FROM auth_provider WHERE `+where+order+` LIMIT `+bind(w.Limit)+` OFFSET `+bind(w.Offset), args...)
+	sql, args := f.selection().ByID(authColumns, "id", w)
+	return database.Collect(ctx, r.rows, r.scanAuthProvider, sql, args...)
 }
 
 // CountAuthProviders counts the providers that a filter selects.
 func (r *Reader) CountAuthProviders(ctx context.Context, f ProviderFilter) (int64, error) {
-	where, args := f.where()
-	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM auth_provider WHERE `+where, args...)
+	return f.selection().Count(ctx, r.rows)
 }
 
 // WebhooksWithProvider lists a domain's webhooks that use a provider and are not deleted. The list

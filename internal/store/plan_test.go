@@ -267,7 +267,7 @@ func (s fixture) questions() map[string]question {
 		"all webhooks": {func() error {
 			_, err := s.db.Webhooks(ctx, store.WebhookFilter{Domain: s.domain, All: true}, store.Window{Limit: limit})
 			return err
-		}, "webhook_by_domain (domain_id=?)"},
+		}, "webhook_by_domain (domain_id=? AND id>?)"},
 		"webhook data": {func() error {
 			_, err := s.db.WebhookData(ctx, store.WebhookDataFilter{Domain: s.domain, Webhook: 1, From: now}, store.Window{Limit: limit, From: from})
 			return err

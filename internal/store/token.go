@@ -79,10 +79,8 @@ func (r *Reader) Tokens(ctx context.Context, f TokenFilter, w Window) ([]Token, 
 	if !f.All {
 		s = s.And("kind IN ('config', 'users')") // the same text as in the index
 	}
-	p := w.ByID()
-	s = s.And("id "+p.Sign+" $%d", p.From)
-	sql := `SELECT ` + tokenColumns + ` FROM token WHERE ` + s.Conditions() + ` ORDER BY id ` + p.Order + ` LIMIT ` + s.Bind(w.Limit)
-	return database.Collect(ctx, r.rows, scanToken, sql, s.Args...)
+	sql, args := s.ByID(tokenColumns, "id", w)
+	return database.Collect(ctx, r.rows, scanToken, sql, args...)
 }
 
 // paymentTokenGrace is the longest time for which the tokens of a payment stay valid after the

@@ -35,17 +35,10 @@ func (f WebhookFilter) selection() database.Selection {
 	return s
 }
 
-// Webhooks reads a window of webhooks, oldest first. The position w.From is an id.
+// Webhooks reads a window of webhooks, ordered by id. The position w.From is an id.
 func (r *Reader) Webhooks(ctx context.Context, f WebhookFilter, w Window) ([]Webhook, error) {
-	s, sign, direction := f.selection(), ">", ""
-	if w.Backward {
-		sign, direction = "<", " DESC"
-	}
-	if w.From != nil {
-		s = s.And("id "+sign+" $%d", w.From...)
-	}
-	return database.Collect(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM `+s.From+` WHERE `+s.Conditions()+
-		` ORDER BY id`+direction+` LIMIT `+s.Bind(w.Limit)+` OFFSET `+s.Bind(w.Offset), s.Args...)
+	sql, args := f.selection().ByID(webhookColumns, "id", w)
+	return database.Collect(ctx, r.rows, scanWebhook, sql, args...)
 }
 
 // CountWebhooks returns the exact number of webhooks that a filter selects.

@@ -54,6 +54,7 @@ func newProviderRow(pc *page.Context, a store.AuthProvider) providerRow {
 
 func (h *hooks) providers(pc *page.Context) error {
 	w := pc.Window(1)
+	w.Descending = false // the oldest first
 	all, err := h.DB.AuthProviders(pc, store.ProviderFilter{Domain: pc.Domain.ID}, w)
 	if err != nil {
 		return fmt.Errorf("list the providers of domain %d: %w", pc.Domain.ID, err)

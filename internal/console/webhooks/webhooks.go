@@ -66,6 +66,7 @@ func (h *hooks) webhooks(pc *page.Context) error {
 	query := pc.Request.URL.Query()
 	data := webhooksData{All: query.Has("all"), Failing: query.Has("failing"), MaySetUp: pc.MaySetUp()}
 	w := pc.Window(1)
+	w.Descending = false // the oldest first
 	all, err := h.DB.Webhooks(pc, store.WebhookFilter{Domain: pc.Domain.ID, All: data.All, Failing: data.Failing}, w)
 	if err != nil {
 		return fmt.Errorf("list the webhooks of domain %d: %w", pc.Domain.ID, err)
