@@ -79,7 +79,7 @@ func (l *bankList) Run(c *console) error {
 		return err
 	}
 	if slices.ContainsFunc(files, func(f service.BankFile) bool { return f.Err != nil }) {
-		return errUnwell
+		return errChecksFailed
 	}
 	return nil
 }
@@ -169,11 +169,11 @@ func (b bankFolder) findings(now time.Time) []finding {
 	}
 	files, err := b.required()
 	if err != nil {
-		return []finding{seen("banks", err, "")}
+		return []finding{newFinding("banks", err, "")}
 	}
 	var all []finding
 	for _, f := range files {
-		all = append(all, seen("bank "+filepath.Base(f.Path), f.Err, "is valid"))
+		all = append(all, newFinding("bank "+filepath.Base(f.Path), f.Err, "is valid"))
 		if f.Bank != nil {
 			all = append(all, bankFindings(f.Bank.CheckCertificates(now), "bank "+filepath.Base(f.Path)+" ")...)
 		}

@@ -77,7 +77,7 @@ func (t *connectorTest) Run(c *console) error {
 		return err
 	}
 	if slices.ContainsFunc(results, func(r connectortest.Result) bool { return len(r.Faults) > 0 }) {
-		return errUnwell
+		return errChecksFailed
 	}
 	return nil
 }

@@ -41,8 +41,8 @@ const (
 	wrong = "wrong"
 )
 
-// errUnwell means that a check failed.
-var errUnwell = errors.New("some checks failed")
+// errChecksFailed means that a check failed.
+var errChecksFailed = errors.New("some checks failed")
 
 // Run makes the checks and prints the findings. It fails when any check fails.
 func (d *doctorCommand) Run(c *console) error {
@@ -70,7 +70,7 @@ func (c *console) printFindings(findings []finding) error {
 		return err
 	}
 	if slices.ContainsFunc(findings, func(f finding) bool { return f.Result == wrong }) {
-		return errUnwell
+		return errChecksFailed
 	}
 	return nil
 }
@@ -98,21 +98,22 @@ func (d *doctorCommand) examine(c *console, rules delivery.Outbound) ([]finding,
 	return findings, db.Close()
 }
 
-// seen returns the result of a check. If err is nil, the result is fine, with a reassurance.
-func seen(check string, err error, reassurance string) finding {
+// newFinding returns the finding of a check that failed with err, or succeeded if err is nil. The
+// detail is for a check that succeeded.
+func newFinding(check string, err error, detail string) finding {
 	if err != nil {
 		return finding{check, wrong, err.Error()}
 	}
-	return finding{check, fine, reassurance}
+	return finding{check, fine, detail}
 }
 
 func (d *doctorCommand) reach(c *console, db *store.DB) finding {
 	about, err := db.Database.About(c.ctx)
-	return seen("database", err, about)
+	return newFinding("database", err, about)
 }
 
 func (d *doctorCommand) schema(c *console, db *store.DB) finding {
-	return seen("schema", db.Database.SchemaCurrent(c.ctx), "up to date")
+	return newFinding("schema", db.Database.SchemaCurrent(c.ctx), "up to date")
 }
 
 // rest returns the findings of the checks that need the schema.
@@ -130,7 +131,7 @@ func (d *doctorCommand) rest(c *console, db *store.DB, rules delivery.Outbound) 
 	if len(behind) > 0 {
 		err = fmt.Errorf("these sequences would assign ids that are already used: %s", strings.Join(behind, ", "))
 	}
-	findings = append(findings, seen("sequences", err, "ahead of every id"), seen("file", db.Database.CheckFile(c.ctx), "intact, with valid references"))
+	findings = append(findings, newFinding("sequences", err, "ahead of every id"), newFinding("file", db.Database.CheckFile(c.ctx), "intact, with valid references"))
 	return append(append(findings, d.invariants(c, db)...), chains(c, db))
 }
 
@@ -145,7 +146,7 @@ func chains(c *console, db *store.DB) finding {
 		}
 		broken = append(broken, err)
 	}
-	return seen("audit log", errors.Join(append(broken, err)...), "unchanged, in every chain")
+	return newFinding("audit log", errors.Join(append(broken, err)...), "unchanged, in every chain")
 }
 
 func (d *doctorCommand) keys(c *console, db *store.DB) finding {
@@ -156,7 +157,7 @@ func (d *doctorCommand) keys(c *console, db *store.DB) finding {
 	if errors.Is(err, store.ErrNotFound) {
 		return finding{"keys", fine, "the database does not depend on a key file yet"}
 	}
-	return seen("keys", err, "they match the database")
+	return newFinding("keys", err, "they match the database")
 }
 
 // maxSkew is the largest allowed difference between the clock of the machine and the clock of the
@@ -168,14 +169,14 @@ func (d *doctorCommand) clock(c *console, db *store.DB) finding {
 	before := time.Now()
 	there, err := db.Database.Clock(c.ctx)
 	if err != nil {
-		return seen("clock", err, "")
+		return newFinding("clock", err, "")
 	}
 	// The database read its clock at some time between the query and its response.
 	skew := max(before.Sub(there), time.Until(there), 0)
 	if skew > maxSkew {
 		err = fmt.Errorf("the database's clock differs from this machine's by %v; synchronise both with a time server", skew.Round(time.Millisecond))
 	}
-	return seen("clock", err, "the database's agrees with this machine's")
+	return newFinding("clock", err, "the database's agrees with this machine's")
 }
 
 // failedOften is the number of failed tries after which doctor reports a consent. These tries take
@@ -196,7 +197,7 @@ func consents(c *console, db *store.DB) (finding, bool) {
 	if len(late) > 0 {
 		err = errors.Join(err, fmt.Errorf("banks have not ended the consents of deleted connections, %s; the log names the connections and the banks' responses", strings.Join(late, ", ")))
 	}
-	return seen("consents", err, ""), err != nil
+	return newFinding("consents", err, ""), err != nil
 }
 
 // unusable reports stored settings that do not count. The service uses the defaults of these keys,
@@ -212,14 +213,14 @@ func unusable(c *console, db *store.DB) (finding, bool) {
 		}
 	}
 	err = errors.Join(all...)
-	return seen("settings", err, ""), err != nil
+	return newFinding("settings", err, ""), err != nil
 }
 
 // receivers checks that the outbound rules allow the webhook addresses of live domains.
 func receivers(c *console, db *store.DB, rules delivery.Outbound) finding {
 	domains, err := db.Domains(c.ctx)
 	if err != nil {
-		return seen("outbound", fmt.Errorf("list the domains: %w", err), "")
+		return newFinding("outbound", fmt.Errorf("list the domains: %w", err), "")
 	}
 	var refused []error
 	for _, domain := range domains {
@@ -228,11 +229,11 @@ func receivers(c *console, db *store.DB, rules delivery.Outbound) finding {
 		}
 		some, err := refusedReceivers(c, db, rules, domain.ID)
 		if err != nil {
-			return seen("outbound", fmt.Errorf("list the webhooks of %s: %w", domain.Name, err), "")
+			return newFinding("outbound", fmt.Errorf("list the webhooks of %s: %w", domain.Name, err), "")
 		}
 		refused = append(refused, some...)
 	}
-	return seen("outbound", errors.Join(refused...), "every webhook of a live domain has an allowed address")
+	return newFinding("outbound", errors.Join(refused...), "every webhook of a live domain has an allowed address")
 }
 
 // refusedReceivers returns an error for each webhook of a domain to which the sender would make no
@@ -287,13 +288,13 @@ func dialable(ctx context.Context, rules delivery.Outbound, hook store.Webhook) 
 func (d *doctorCommand) invariants(c *console, db *store.DB) []finding {
 	domains, err := db.Domains(c.ctx)
 	if err != nil {
-		return []finding{seen("invariants", fmt.Errorf("list the domains: %w", err), "")}
+		return []finding{newFinding("invariants", fmt.Errorf("list the domains: %w", err), "")}
 	}
 	broken := map[string][]string{}
 	for _, domain := range domains {
 		breaches, err := breachesOf(c, db, domain)
 		if err != nil {
-			return []finding{seen("invariants", err, "")}
+			return []finding{newFinding("invariants", err, "")}
 		}
 		for _, b := range breaches {
 			broken[b.Invariant.Name] = append(broken[b.Invariant.Name], domain.Name+": "+strings.Join(b.What, ", "))

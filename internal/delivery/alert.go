@@ -56,18 +56,18 @@ func (s *leaseSession) notice(ctx context.Context, to target, stopped bool) (*no
 	if err != nil {
 		return nil, err
 	}
-	l := mailContent{domain: s.job.domain, values: values, now: to.clock.Now(s.d.Now())}
-	if l.webhook, err = s.d.DB.Webhook(ctx, s.job.domain.ID, to.webhook.ID); err != nil {
+	m := mailContent{domain: s.job.domain, values: values, now: to.clock.Now(s.d.Now())}
+	if m.webhook, err = s.d.DB.Webhook(ctx, s.job.domain.ID, to.webhook.ID); err != nil {
 		return nil, fmt.Errorf("load webhook %d: %w", to.webhook.ID, err)
 	}
-	if l.outage, err = s.d.DB.Outage(ctx, l.webhook); err != nil {
+	if m.outage, err = s.d.DB.Outage(ctx, m.webhook); err != nil {
 		return nil, fmt.Errorf("load the failures of webhook %d: %w", to.webhook.ID, err)
 	}
 	switch {
-	case stopped && l.due():
-		return l.notice(AlertMail), nil
-	case !stopped && l.solved():
-		return l.notice(RecoveryMail), nil
+	case stopped && m.due():
+		return m.notice(AlertMail), nil
+	case !stopped && m.solved():
+		return m.notice(RecoveryMail), nil
 	}
 	return nil, nil
 }
@@ -83,30 +83,30 @@ type mailContent struct {
 
 // due reports whether the domain has recipients and the last alert or recovery mail of the webhook,
 // if any, is at least settings.AlertsFrequency days old.
-func (l mailContent) due() bool {
-	last := l.webhook.Alerted
-	return len(l.recipients()) > 0 && (last == nil || !l.now.Before(last.Add(l.values.Days(settings.AlertsFrequency))))
+func (m mailContent) due() bool {
+	last := m.webhook.Alerted
+	return len(m.recipients()) > 0 && (last == nil || !m.now.Before(last.Add(m.values.Days(settings.AlertsFrequency))))
 }
 
 // solved reports whether the reported failures are over: the last request succeeded, and no
 // deliveries wait.
-func (l mailContent) solved() bool {
-	return l.webhook.Alarmed && l.webhook.ConsecutiveFailures == 0 && l.outage.Waiting == 0
+func (m mailContent) solved() bool {
+	return m.webhook.Alarmed && m.webhook.ConsecutiveFailures == 0 && m.outage.Waiting == 0
 }
 
 // recipients returns the present addresses of the domain's managers.
-func (l mailContent) recipients() []string { return l.values.List(settings.ManagerEmail) }
+func (m mailContent) recipients() []string { return m.values.List(settings.ManagerEmail) }
 
 // notice returns one mail for each recipient. If a mail server refuses one recipient, the other
 // recipients still get their mails. Without recipients, the notice only ends the alarm.
-func (l mailContent) notice(kind string) *notice {
-	n := &notice{webhook: l.webhook}
+func (m mailContent) notice(kind string) *notice {
+	n := &notice{webhook: m.webhook}
 	n.webhook.Alarmed = kind == AlertMail
-	for _, recipient := range l.recipients() {
-		n.webhook.Alerted = &l.now
+	for _, recipient := range m.recipients() {
+		n.webhook.Alerted = &m.now
 		n.mails = append(n.mails, store.Mail{
-			Domain: l.domain.ID, Webhook: l.webhook.ID, Kind: kind, Recipient: recipient, Created: l.now,
-			Subject: l.write(subjects[kind]), Text: l.write(texts[kind]),
+			Domain: m.domain.ID, Webhook: m.webhook.ID, Kind: kind, Recipient: recipient, Created: m.now,
+			Subject: m.write(subjects[kind]), Text: m.write(texts[kind]),
 		})
 	}
 	return n
@@ -114,7 +114,7 @@ func (l mailContent) notice(kind string) *notice {
 
 // held returns the mails about webhooks whose provider is being deleted. Each recipient gets one
 // mail about all of these webhooks.
-func (l mailContent) held(webhooks []passerelle.WebhookID) []store.Mail {
+func (m mailContent) held(webhooks []passerelle.WebhookID) []store.Mail {
 	var mails []store.Mail
 	if len(webhooks) == 0 {
 		return nil
@@ -126,30 +126,30 @@ func (l mailContent) held(webhooks []passerelle.WebhookID) []store.Mail {
 	if len(webhooks) > shownUsers {
 		names = append(names, "and others")
 	}
-	l.webhook.ID = webhooks[0]
-	for _, recipient := range l.recipients() {
+	m.webhook.ID = webhooks[0]
+	for _, recipient := range m.recipients() {
 		mails = append(mails, store.Mail{
-			Domain: l.domain.ID, Webhook: webhooks[0], Kind: HeldMail, Recipient: recipient, Created: l.now,
-			Subject: l.write(subjects[HeldMail]), Text: strings.ReplaceAll(l.write(texts[HeldMail]), "{webhooks}", strings.Join(names, ", ")),
+			Domain: m.domain.ID, Webhook: webhooks[0], Kind: HeldMail, Recipient: recipient, Created: m.now,
+			Subject: m.write(subjects[HeldMail]), Text: strings.ReplaceAll(m.write(texts[HeldMail]), "{webhooks}", strings.Join(names, ", ")),
 		})
 	}
 	return mails
 }
 
 // name returns the name of the domain on one line.
-func (l mailContent) name() string {
+func (m mailContent) name() string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r
 		}
 		return ' '
-	}, l.domain.Name)
+	}, m.domain.Name)
 }
 
 // receiver returns the address of a webhook without its path and its query, because both may
 // contain secrets.
-func (l mailContent) receiver() string {
-	u, err := url.Parse(l.webhook.URL)
+func (m mailContent) receiver() string {
+	u, err := url.Parse(m.webhook.URL)
 	if err != nil {
 		return ""
 	}
@@ -157,25 +157,25 @@ func (l mailContent) receiver() string {
 }
 
 // write returns a text with its variables filled in.
-func (l mailContent) write(text string) string {
-	seconds := func(key string) string { return strconv.FormatInt(l.values.Int(key), 10) }
-	since := l.webhook.Created
-	if l.outage.Since != nil {
-		since = *l.outage.Since
+func (m mailContent) write(text string) string {
+	seconds := func(key string) string { return strconv.FormatInt(m.values.Int(key), 10) }
+	since := m.webhook.Created
+	if m.outage.Since != nil {
+		since = *m.outage.Since
 	}
 	oldest := since
-	if l.outage.Oldest != nil {
-		oldest = *l.outage.Oldest
+	if m.outage.Oldest != nil {
+		oldest = *m.outage.Oldest
 	}
 	return strings.NewReplacer(
-		"{domain}", l.name(), "{kind}", string(l.domain.Kind), "{base}", l.domain.BaseURL,
-		"{id}", strconv.FormatInt(int64(l.webhook.ID), 10), "{event}", string(l.webhook.Event), "{receiver}", l.receiver(),
-		"{since}", passerelle.FormatDateTime(since, l.values.Location()), "{zone}", l.values.Location().String(),
-		"{oldest}", passerelle.FormatDateTime(oldest, l.values.Location()), "{argument}", quoted(l.name()),
-		"{success}", l.moment(l.webhook.LastSuccess), "{failed}", l.moment(l.webhook.LastFailure),
-		"{failures}", strconv.FormatInt(l.webhook.ConsecutiveFailures, 10), "{failure}", l.outage.Failure, "{waiting}", l.waiting(),
+		"{domain}", m.name(), "{kind}", string(m.domain.Kind), "{base}", m.domain.BaseURL,
+		"{id}", strconv.FormatInt(int64(m.webhook.ID), 10), "{event}", string(m.webhook.Event), "{receiver}", m.receiver(),
+		"{since}", passerelle.FormatDateTime(since, m.values.Location()), "{zone}", m.values.Location().String(),
+		"{oldest}", passerelle.FormatDateTime(oldest, m.values.Location()), "{argument}", quoted(m.name()),
+		"{success}", m.moment(m.webhook.LastSuccess), "{failed}", m.moment(m.webhook.LastFailure),
+		"{failures}", strconv.FormatInt(m.webhook.ConsecutiveFailures, 10), "{failure}", m.outage.Failure, "{waiting}", m.waiting(),
 		"{interval}", seconds(settings.FlushInterval), "{timeout}", seconds(settings.DeliveryTimeout),
-		"{days}", days(l.values.Valid(settings.AlertsFrequency)), "{key}", settings.AlertsFrequency,
+		"{days}", days(m.values.Valid(settings.AlertsFrequency)), "{key}", settings.AlertsFrequency,
 	).Replace(text)
 }
 
@@ -196,18 +196,18 @@ func quoted(argument string) string {
 	return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
 }
 
-func (l mailContent) moment(t *time.Time) string {
+func (m mailContent) moment(t *time.Time) string {
 	if t == nil {
 		return "never"
 	}
-	return passerelle.FormatDateTime(*t, l.values.Location())
+	return passerelle.FormatDateTime(*t, m.values.Location())
 }
 
-func (l mailContent) waiting() string {
-	if l.outage.Waiting > store.MaxWaiting {
+func (m mailContent) waiting() string {
+	if m.outage.Waiting > store.MaxWaiting {
 		return fmt.Sprintf("more than %d", store.MaxWaiting)
 	}
-	return strconv.FormatInt(l.outage.Waiting, 10)
+	return strconv.FormatInt(m.outage.Waiting, 10)
 }
 
 var subjects = map[string]string{

@@ -23,28 +23,28 @@ type concurrency struct {
 	successes, failed, timeouts int // consecutive successes and failures, and all timeouts
 }
 
-func (p *concurrency) ended() bool {
-	return p.timeouts >= maxTimeouts || p.failed >= maxFailures
+func (c *concurrency) ended() bool {
+	return c.timeouts >= maxTimeouts || c.failed >= maxFailures
 }
 
-func (p *concurrency) room() int {
-	if p.ended() {
+func (c *concurrency) room() int {
+	if c.ended() {
 		return 0
 	}
 	// Each timeout lowers the limit by one, because the other requests may also time out.
-	room := min(p.start+p.successes, maxInFlight) - p.timeouts
+	room := min(c.start+c.successes, maxInFlight) - c.timeouts
 	// Requests in flight count as failures here. At most maxFailures requests can therefore fail in
 	// a row.
-	return min(room, maxFailures-p.failed)
+	return min(room, maxFailures-c.failed)
 }
 
-func (p *concurrency) add(a store.DeliveryAttempt) {
+func (c *concurrency) add(a store.DeliveryAttempt) {
 	if a.Failure == "" {
-		p.successes, p.failed = p.successes+1, 0
+		c.successes, c.failed = c.successes+1, 0
 		return
 	}
-	p.successes, p.failed = 0, p.failed+1
+	c.successes, c.failed = 0, c.failed+1
 	if a.Failure == store.TimedOut {
-		p.timeouts++
+		c.timeouts++
 	}
 }

@@ -28,10 +28,10 @@ const (
 // may have left deliveries to this sender. A panic becomes an error that ends this session. It does
 // not end the process. After a panic, the lease is not released and must lapse, because requests
 // may be in flight.
-func (d *Delivery) serve(ctx context.Context, j job, e jobOptions) (total Counts, err error) {
+func (d *Delivery) serve(ctx context.Context, j job, options jobOptions) (total Counts, err error) {
 	defer guard(&err)
 	for ctx.Err() == nil {
-		counts, held, err := d.runSession(ctx, j, e)
+		counts, held, err := d.runSession(ctx, j, options)
 		total.add(counts)
 		if err != nil || !held {
 			return total, err
@@ -80,17 +80,17 @@ type leaseSession struct {
 
 // runSession takes the lease and does a job. The second result is false when it could not take the
 // lease.
-func (d *Delivery) runSession(ctx context.Context, j job, e jobOptions) (Counts, bool, error) {
+func (d *Delivery) runSession(ctx context.Context, j job, options jobOptions) (Counts, bool, error) {
 	var (
 		held bool
 		err  error
 	)
 	s := &leaseSession{d: d, job: j, holder: fmt.Sprintf("%s/%d", d.Name, d.process.sessionCount.Add(1))}
-	if held, err = s.take(ctx, e.wait); !held {
+	if held, err = s.take(ctx, options.wait); !held {
 		return Counts{}, false, err
 	}
 	defer s.d.process.active.add(s)()
-	err = s.work(ctx, e)
+	err = s.work(ctx, options)
 	return s.counts, true, errors.Join(s.reportable(ctx, err), s.release(ctx))
 }
 
@@ -100,26 +100,26 @@ type activeSessions struct {
 	sessions map[*leaseSession]struct{}
 }
 
-func (h *activeSessions) add(s *leaseSession) func() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.sessions == nil {
-		h.sessions = map[*leaseSession]struct{}{}
+func (a *activeSessions) add(s *leaseSession) func() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.sessions == nil {
+		a.sessions = map[*leaseSession]struct{}{}
 	}
-	h.sessions[s] = struct{}{}
+	a.sessions[s] = struct{}{}
 	return func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		delete(h.sessions, s)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.sessions, s)
 	}
 }
 
 // jobs returns the jobs of a domain's sessions.
-func (h *activeSessions) jobs(domain passerelle.Domain) []job {
+func (a *activeSessions) jobs(domain passerelle.Domain) []job {
 	var jobs []job
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for s := range h.sessions {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for s := range a.sessions {
 		if s.job.domain.ID == domain.ID {
 			jobs = append(jobs, job{domain: domain, webhook: s.job.webhook, troubled: s.job.troubled})
 		}
@@ -129,7 +129,7 @@ func (h *activeSessions) jobs(domain passerelle.Domain) []job {
 
 // work sends the new deliveries, and runs the flusher if it is due. When the caller leaves during a
 // run, the flusher stays due.
-func (s *leaseSession) work(ctx context.Context, e jobOptions) error {
+func (s *leaseSession) work(ctx context.Context, options jobOptions) error {
 	to, err := s.target(ctx)
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (s *leaseSession) work(ctx context.Context, e jobOptions) error {
 	if to.webhook.Stopped && due == nil {
 		return nil
 	}
-	l, err := s.newSendLoop(ctx, to, due, e.more)
+	l, err := s.newSendLoop(ctx, to, due, options.more)
 	if err != nil {
 		return err
 	}
