@@ -66,7 +66,7 @@ func (r *Reader) NewestSignKey(ctx context.Context, domain passerelle.DomainID) 
 	}
 	found.Private, err = r.keys.Open(signKeyPlace(domain, found.ID), found.sealed)
 	if err != nil {
-		return SignKey{}, fmt.Errorf("%w: key %d for answers: %w", ErrSealed, found.ID, err)
+		return SignKey{}, fmt.Errorf("%w: key %d for responses: %w", ErrSealed, found.ID, err)
 	}
 	return found.SignKey, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"passerelle"
 	"passerelle/internal/aggregation"
@@ -149,16 +150,12 @@ func (s *Service) subscriptions(ctx context.Context, c *httpapi.Caller, u oneUse
 	if err != nil {
 		return nil, err
 	}
-	f.Domain, f.User = c.Domain.ID, user
+	f.Domain, f.User, f.IDs = c.Domain.ID, user, slices.Compact(slices.Sorted(slices.Values(f.IDs)))
 	found, err := bankstore.From(s.DB).Subscriptions(ctx, f, store.Window{Limit: len(f.IDs)})
 	if err != nil {
 		return nil, fmt.Errorf("load subscriptions: %w", err)
 	}
-	named := map[passerelle.SubscriptionID]bool{}
-	for _, id := range f.IDs {
-		named[id] = true
-	}
-	if len(found) < len(named) {
+	if len(found) < len(f.IDs) {
 		return nil, passerelle.Missing()
 	}
 	return found, nil
