@@ -129,3 +129,28 @@ func (s *fixture) labels(t *testing.T, path string) (labels []string) {
 	}
 	return labels
 }
+
+// An account embeds all its positions and their pockets, however many the user has in other accounts.
+func TestPocketsBesideManyAreEmbedded(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		who, h := s.domainOf(""), s.holdings(t, "")
+		full, beside := s.account(t, who, h.connections[0], "full"), s.account(t, who, h.connections[0], "beside")
+		pocket := func(key string) bankstore.NewAsset {
+			return bankstore.NewAsset{Kind: bankstore.Pockets, Key: key, Investment: "0", Details: passerelle.PocketDetails{Key: key, Investment: "0"}}
+		}
+		s.write(t, func(tx *store.Tx) error {
+			for i := range 10_000 {
+				if err := bankstore.In(tx).CreateAsset(who.domain.ID, full, pocket(fmt.Sprint(i)), opening, 1); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		s.hand(t, who, beside, 1, bankstore.NewAsset{Kind: bankstore.Investments, Key: "0", Details: passerelle.InvestmentDetails{Key: "0"}}, pocket("0"))
+		var shown struct{ Investments []struct{ Pockets []any } }
+		s.do(t, ask{method: "GET", token: "user", path: fmt.Sprintf("/accounts/%d?expand=investments[pockets]", beside.ID)}).decode(t, &shown)
+		if len(shown.Investments) != 1 || len(shown.Investments[0].Pockets) != 1 {
+			t.Errorf("embedded %+v, want a position with a pocket", shown)
+		}
+	})
+}

@@ -132,6 +132,7 @@ type AssetFilter struct {
 	User       passerelle.UserID
 	Connection passerelle.ConnectionID // zero for all
 	Account    passerelle.AccountID    // zero for all
+	Accounts   []passerelle.AccountID  // nil for all
 	// Investment selects the assets that belong to a position. Zero means all.
 	Investment passerelle.AssetID
 	IDs        []passerelle.AssetID // nil for all
@@ -153,6 +154,9 @@ func (f AssetFilter) where() *database.Clauses {
 	c.And("s.domain_id = %s AND s.user_id = %s AND s.kind = %s", int64(f.Domain), int64(f.User), string(f.Kind))
 	if f.Account != 0 {
 		c.And("s.account_id = %s", int64(f.Account))
+	}
+	if f.Accounts != nil {
+		c.All = append(c.All, "s.account_id IN ("+database.AnyOf(&c, f.Accounts)+")")
 	}
 	if f.Investment != 0 {
 		c.And("p.id = %s", int64(f.Investment))

@@ -80,6 +80,8 @@ func TestAssets(t *testing.T) {
 		}{
 			"all":             {func(*bankstore.AssetFilter) {}, "x y x"},
 			"of an account":   {func(f *bankstore.AssetFilter) { f.Account = h.Accounts[1].ID }, "x"},
+			"of accounts":     {func(f *bankstore.AssetFilter) { f.Accounts = []passerelle.AccountID{h.Accounts[1].ID, 99} }, "x"},
+			"of no accounts":  {func(f *bankstore.AssetFilter) { f.Accounts = []passerelle.AccountID{} }, ""},
 			"of a connection": {func(f *bankstore.AssetFilter) { f.Connection = h.Connection.ID }, "x y x"},
 			"of another one":  {func(f *bankstore.AssetFilter) { f.Connection = 99 }, ""},
 			"of another user": {func(f *bankstore.AssetFilter) { f.User = 8 }, ""},

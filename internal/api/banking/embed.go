@@ -246,10 +246,7 @@ func (e embedding) investmentsBelow(ctx context.Context, of rendered[wire.BankAc
 	for _, a := range rows {
 		accounts[a.ID] = a.BankAccount
 	}
-	if len(rows) == 1 {
-		at.account = rows[0].ID
-	}
-	held, err := bankstore.ReadAssets[passerelle.InvestmentDetails](ctx, bankstore.From(e.DB), at.assets(e.c, bankstore.Investments, false), store.Window{Limit: maxEmbedded})
+	held, err := readBelow[passerelle.InvestmentDetails](ctx, e.Service, at.assets(e.c, bankstore.Investments, false), slices.Sorted(maps.Keys(accounts)))
 	if err != nil {
 		return fmt.Errorf("list the investments of %d accounts: %w", len(rows), err)
 	}
@@ -259,6 +256,21 @@ func (e embedding) investmentsBelow(ctx context.Context, of rendered[wire.BankAc
 			func(a *wire.BankAccount) **[]wire.Investment { return &a.Investments })
 	}
 	return err
+}
+
+// readBelow reads the assets of accounts, to embed them. A query names at most maxBelow accounts.
+func readBelow[D any](ctx context.Context, s *Service, f bankstore.AssetFilter, accounts []passerelle.AccountID) ([]passerelle.Asset[D], error) {
+	var all []passerelle.Asset[D]
+	for f.Accounts = range slices.Chunk(accounts, maxBelow) {
+		some, err := bankstore.ReadAssets[D](ctx, bankstore.From(s.DB), f, store.Window{Limit: maxEmbedded + 1})
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, some...); len(all) > maxEmbedded {
+			return nil, errTooMany
+		}
+	}
+	return all, nil
 }
 
 // connectionsAbove returns connections by id, for accounts or subscriptions that embed them.

@@ -195,12 +195,7 @@ func together(rows []passerelle.Asset[passerelle.InvestmentDetails], accounts ma
 
 // accountsOf returns the accounts of positions.
 func (s *Service) accountsOf(ctx context.Context, c *httpapi.Caller, at settled, rows []passerelle.Asset[passerelle.InvestmentDetails]) (map[passerelle.AccountID]passerelle.BankAccount, error) {
-	ids := []passerelle.AccountID{}
-	for _, a := range rows {
-		ids = append(ids, a.Account)
-	}
-	slices.Sort(ids)
-	ids = slices.Compact(ids)
+	ids := accountsIn(rows)
 	found, err := bankstore.From(s.DB).BankAccounts(ctx, bankstore.AccountFilter{Domain: c.Domain.ID, User: at.user, IDs: ids, All: true}, store.Window{Limit: len(ids)})
 	if err != nil {
 		return nil, fmt.Errorf("load the accounts of %d investments: %w", len(rows), err)
@@ -212,10 +207,7 @@ func (s *Service) accountsOf(ctx context.Context, c *httpapi.Caller, at settled,
 	return accounts, nil
 }
 
-// maxPockets limits the pockets that one page of investments embeds.
-const maxPockets = 10_000
-
-// showInvestments renders positions with the requested expansions. It makes at most one query.
+// showInvestments renders positions with the requested expansions.
 func (s *Service) showInvestments(ctx context.Context, c *httpapi.Caller, at settled, rows []passerelle.Asset[passerelle.InvestmentDetails], accounts map[passerelle.AccountID]passerelle.BankAccount, asked httpapi.Expansion) ([]wire.Investment, error) {
 	shown := make([]wire.Investment, len(rows))
 	place := map[passerelle.AssetID]*[]wire.Pocket{}
@@ -232,7 +224,7 @@ func (s *Service) showInvestments(ctx context.Context, c *httpapi.Caller, at set
 	if len(place) == 0 {
 		return shown, nil
 	}
-	parts, err := bankstore.ReadAssets[passerelle.PocketDetails](ctx, bankstore.From(s.DB), at.assets(c, bankstore.Pockets, false), store.Window{Limit: maxPockets})
+	parts, err := readBelow[passerelle.PocketDetails](ctx, s, at.assets(c, bankstore.Pockets, false), accountsIn(rows))
 	if err != nil {
 		return nil, fmt.Errorf("list the pockets of %d investments: %w", len(rows), err)
 	}
@@ -242,6 +234,16 @@ func (s *Service) showInvestments(ctx context.Context, c *httpapi.Caller, at set
 		}
 	}
 	return shown, nil
+}
+
+// accountsIn returns the ids of the accounts with these positions, each once.
+func accountsIn(rows []passerelle.Asset[passerelle.InvestmentDetails]) []passerelle.AccountID {
+	ids := []passerelle.AccountID{}
+	for _, a := range rows {
+		ids = append(ids, a.Account)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 func (s *Service) oneInvestment(ctx context.Context, c *httpapi.Caller, in oneAssetInput) (wire.Investment, error) {
