@@ -3,6 +3,8 @@ package aggregation_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,6 +99,52 @@ func TestInterruptedSyncsAreReported(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestInterruptedDeletionsAreReported checks that a failed sync reports, once, the account and the
+// subscription that an interrupted sync marked as deleted.
+func TestInterruptedDeletionsAreReported(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		c := h.established(s)
+		for _, a := range h.accounts(true) {
+			h.share(a, true)
+		}
+		h.shareSubscription(c.ID, "u")
+		b := soundBooks()
+		b.accounts, b.subscriptions = b.accounts[:1], b.subscriptions[:1]
+		read, process := stopping(t, b.read)
+		s.read = read
+		if _, err := h.SyncDue(process, h.domain); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		s.read = ending(connector.Outcome{State: passerelle.WebsiteUnavailable})
+		for _, want := range []string{"Other Phone", ""} {
+			h.events()
+			_, err := h.resume(c.ID)
+			must(t, err)
+			for _, e := range h.events() {
+				if got := deletedIn(e); e.name == "CONNECTION_SYNCED" && got != want {
+					t.Errorf("the failed sync reports as deleted %q, want %q", got, want)
+				}
+			}
+		}
+	})
+}
+
+// deletedIn returns the names of the deleted accounts and subscriptions of an event.
+func deletedIn(e event) string {
+	var gone []string
+	c, _ := e.body["connection"].(map[string]any)
+	for list, name := range map[string]string{"accounts": "original_name", "subscriptions": "label"} {
+		items, _ := c[list].([]any)
+		for _, item := range items {
+			if of := item.(map[string]any); of["deleted"] != nil {
+				gone = append(gone, fmt.Sprint(of[name]))
+			}
+		}
+	}
+	slices.Sort(gone)
+	return strings.Join(gone, " ")
 }
 
 // TestInterruptedReadOfAnInactiveConnection ends the process during a background read of an

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"passerelle"
 	"passerelle/internal/bankstore"
@@ -189,16 +190,15 @@ func (im *importer) report() report {
 			t.subscriptions = append(t.subscriptions, s.reported())
 		}
 	}
-	withheldAccount := func(a bankstore.StoredAccount) bool { return a.Disabled != nil }
-	withheldSubscription := func(s bankstore.StoredSubscription) bool { return s.Disabled != nil }
-	t.accounts = append(t.accounts, slices.DeleteFunc(im.goneAccounts, withheldAccount)...)
-	t.subscriptions = append(t.subscriptions, slices.DeleteFunc(im.goneSubscriptions, withheldSubscription)...)
+	t.accounts = append(t.accounts, slices.DeleteFunc(im.goneAccounts, func(a bankstore.StoredAccount) bool { return a.Disabled != nil })...)
+	t.subscriptions = append(t.subscriptions, slices.DeleteFunc(im.goneSubscriptions, func(s bankstore.StoredSubscription) bool { return s.Disabled != nil })...)
 	return t
 }
 
 // reportOf returns the report of a run. After a failed run, the report contains every enabled
-// account and subscription that is not deleted, with the error. Otherwise a receiver that processes
-// the event account by account would miss the error.
+// account and subscription that is not deleted, with the error: a receiver may process the event
+// account by account. It also contains those that an interrupted run with the same number marked as
+// deleted, because later runs do not report them.
 func (r *reporter) reportOf(ctx context.Context, im *importer) (report, error) {
 	t := im.report()
 	if r.lease.c.State == "" {
@@ -212,22 +212,25 @@ func (r *reporter) reportOf(ctx context.Context, im *importer) (report, error) {
 	if err != nil {
 		return t, fmt.Errorf("list the subscriptions of connection %d: %w", r.lease.c.ID, err)
 	}
-	t.addFailed(r.lease.c.State, accounts, subscriptions)
+	t.addFailed(r.lease.c.State, r.lease.sync, accounts, subscriptions)
 	return t, nil
 }
 
-// addFailed adds the enabled accounts and subscriptions that the report lacks, except deleted ones.
-// It then sets the error of all accounts and subscriptions of the report.
-func (t *report) addFailed(state passerelle.ConnectionState, accounts []bankstore.StoredAccount, subscriptions []bankstore.StoredSubscription) {
+// addFailed adds the enabled accounts and subscriptions that the report lacks, except those that
+// another sync marked as deleted. It then sets the error of everything in the report.
+func (t *report) addFailed(state passerelle.ConnectionState, sync int64, accounts []bankstore.StoredAccount, subscriptions []bankstore.StoredSubscription) {
+	failed := func(disabled, deleted *time.Time, changed int64) bool {
+		return disabled == nil && (deleted == nil || changed == sync)
+	}
 	for _, a := range accounts {
 		same := func(other bankstore.StoredAccount) bool { return other.ID == a.ID }
-		if a.Readings = noReadingNumber; a.Disabled == nil && a.Deleted == nil && !slices.ContainsFunc(t.accounts, same) {
+		if a.Readings = noReadingNumber; failed(a.Disabled, a.Deleted, a.Changed) && !slices.ContainsFunc(t.accounts, same) {
 			t.accounts = append(t.accounts, a)
 		}
 	}
 	for _, s := range subscriptions {
 		same := func(other bankstore.StoredSubscription) bool { return other.ID == s.ID }
-		if s.Readings = noReadingNumber; s.Disabled == nil && s.Deleted == nil && !slices.ContainsFunc(t.subscriptions, same) {
+		if s.Readings = noReadingNumber; failed(s.Disabled, s.Deleted, s.Changed) && !slices.ContainsFunc(t.subscriptions, same) {
 			t.subscriptions = append(t.subscriptions, s)
 		}
 	}
