@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"passerelle"
 	"passerelle/connector"
 	"passerelle/connector/connectortest"
 	"passerelle/connector/remote"
@@ -246,4 +247,50 @@ func TestSyncThroughAProgram(t *testing.T) {
 			t.Errorf("while the program is away: %+v, %+v", connection, all)
 		}
 	})
+}
+
+// A started source fails at a line that has too few fields. Without a failure, the service would
+// mark the transaction of this line as deleted.
+func TestStartedSourcesRefuseShortLines(t *testing.T) {
+	for _, name := range []string{"source.py", "source.mjs", "source.go", "source.sh"} {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			if err := os.WriteFile(filepath.Join(folder, "a.csv"), []byte("2026-01-02,-12.50,Bread\n2026-01-03,7.00\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			p, err := remote.NewProgram(servicetest.StartProgram(t, name, folder), servicetest.ConnectorSecret)
+			if err != nil {
+				t.Fatal(err)
+			}
+			described, err := p.Describe(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := p.Connector(described, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := &accountsOnly{}
+			if _, err := c.(connector.DataReader).Read(t.Context(), connector.DataRequest{Source: c.Profile().Sources[0].Name}, out); err == nil {
+				t.Errorf("the read succeeds, and reports %d accounts as complete", out.ended)
+			}
+		})
+	}
+}
+
+// accountsOnly is a sink that wants each account, and counts those that were read.
+type accountsOnly struct {
+	connector.Sink
+	ended int
+}
+
+func (*accountsOnly) Accounts([]passerelle.AccountDetails) error { return nil }
+
+func (*accountsOnly) Wanted(string) (passerelle.Date, bool) { return passerelle.Date{}, true }
+
+func (*accountsOnly) Transactions(string, []passerelle.TransactionDetails) error { return nil }
+
+func (s *accountsOnly) AccountRead(string, passerelle.Date) error {
+	s.ended++
+	return nil
 }

@@ -23,7 +23,9 @@ call_read() {
 	local account from
 	while IFS=$'\t' read -r account from; do
 		jq -Rcn --arg account "$account" --arg from "$from" '
-			(inputs | split(",") | select(length > 2 and .[0] >= $from) |
+			(inputs | split(",") | if length > 2 then . else
+					error("\($account).csv, line \(input_line_number): must have a day, an amount and a wording") end |
+				select(.[0] >= $from) |
 				{$account, transactions: [{key: "\(input_line_number)", date: .[0], value: .[1], wording: (.[2:] | join(","))}]}),
 			({$account, read: true} + if $from == "" then {} else {$from} end)' "$FOLDER/${account##*/}.csv"
 	done < <(jq -r '.accounts[]? | [.account, .from // ""] | @tsv' "$body")
