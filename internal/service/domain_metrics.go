@@ -35,7 +35,7 @@ func figure(name, help string, labels ...string) *prometheus.Desc {
 var (
 	measuredAt      = figure("measured_timestamp_seconds", "Time when the service read the figures of the domains from the database.")
 	measuredDomains = figure("domains", "Number of domains. The figures of domains cover only the oldest 100.")
-	paymentStates   = figure("payments_last_day", "Payments registered in the last 24 hours of the domain's time, by state, among the newest 10000.", "domain", "state")
+	paymentStates   = figure("payments_last_day", "Payments registered in the last 24 hours of the domain's time, by state, among the newest 10000.", "domain", "kind", "state")
 	unknownOutcomes = figure("payments_with_unknown_outcome", "Payments for which the bank did not report the outcome of the last call. The count stops at 1000.", "domain")
 	pendingWebhooks = figure("webhook_pending_deliveries", "Deliveries that receivers have not accepted yet. The count stops at 1000 for each webhook.", "domain")
 	webhookRequests = figure("webhook_requests_last_day", "Requests to webhooks in the last 24 hours of the domain's time.", "domain")
@@ -137,7 +137,7 @@ func (r *reading) payments(ctx context.Context, d passerelle.Domain, now time.Ti
 		counts[one.State] += one.Count
 	}
 	for state, n := range counts {
-		r.gauge(paymentStates, float64(n), d.Name, string(state))
+		r.gauge(paymentStates, float64(n), d.Name, string(d.Kind), string(state))
 	}
 	unknown, err := r.UnknownOutcomes(ctx, d.ID, maxPending)
 	if err != nil {
