@@ -245,12 +245,12 @@ const maxFavourites = 20
 func uuids(value string) string {
 	all := words(value)
 	if len(all) > maxFavourites || slices.ContainsFunc(all, func(one string) bool { return !uuidForm.MatchString(one) }) {
-		return fmt.Sprintf("at most %d UUIDs in lower case, separated by commas, or empty", maxFavourites)
+		return fmt.Sprintf("at most %d UUIDs, separated by commas, or empty", maxFavourites)
 	}
 	return ""
 }
 
-var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+var uuidForm = regexp.MustCompile(`^(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // certificates accepts only the certificates of authorities. A private key among them would be
 // visible to everyone who may read settings.

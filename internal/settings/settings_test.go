@@ -76,8 +76,8 @@ func TestCheck(t *testing.T) {
 		settings.ConnectionExpire:  {[]string{"1", "120", "525600"}, []string{"", "0", "525601", "1.5"}},
 		settings.OwnerCertificate:  {[]string{"0", "1"}, []string{"", "yes"}},
 		settings.Favourites: {
-			[]string{"", "338178e6-3d01-564f-9a7b-52ca442459bf", "338178e6-3d01-564f-9a7b-52ca442459bf, 6d9b2682-5fa0-496c-9a61-950c1cca8bf7"},
-			[]string{"40", "338178E6-3D01-564F-9A7B-52CA442459BF", "338178e6", strings.Repeat("338178e6-3d01-564f-9a7b-52ca442459bf,", 21)},
+			[]string{"", "338178e6-3d01-564f-9a7b-52ca442459bf", "338178E6-3D01-564F-9A7B-52CA442459BF", "338178e6-3d01-564f-9a7b-52ca442459bf, 6d9b2682-5fa0-496c-9a61-950c1cca8bf7"},
+			[]string{"40", "338178E6-3D01-564F-9A7B-52CA442459BG", "338178e6", strings.Repeat("338178e6-3d01-564f-9a7b-52ca442459bf,", 21)},
 		},
 		settings.QuestionsCode:   {[]string{"200", "202", "203", "207", "299"}, []string{"", "199", "204", "205", "206", "300", "2xx"}},
 		settings.CFONB:           {[]string{"0", "1"}, []string{"", "true", "120"}},

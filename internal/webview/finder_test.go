@@ -120,6 +120,22 @@ func TestFavouriteBanks(t *testing.T) {
 	})
 }
 
+// Operators may write the UUID of a favourite in capitals.
+func TestFavouriteInCapitals(t *testing.T) {
+	each(t, european, func(t *testing.T, s *stack) {
+		const favourite = "00000000-0000-4000-8000-00000000abcd"
+		must(t, settings.Set(t.Context(), s.DB, s.domain.ID, map[string]string{settings.Favourites: strings.ToUpper(favourite)}, s.Now()))
+		banks := numberedBanks(s, 12)
+		last := banks[11].(bank)
+		last.profile.UUID = favourite
+		banks[11] = last
+		s.offer(t, banks...)
+		if names := seen(s.get(t, s.open(t, s.create(t, nil).ID, nil)).body); len(names) != 12 || names[0] != "Bank 11" {
+			t.Errorf("the list is %q", names)
+		}
+	})
+}
+
 func numberedBanks(s *stack, n int) []connector.Connector {
 	able := s.simulated.Connectors()[0].(connector.Initiator)
 	all := make([]connector.Connector, n)

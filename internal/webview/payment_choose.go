@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"passerelle"
 	"passerelle/internal/initiation"
@@ -137,7 +138,11 @@ func (w *Webview) favourites(pc *pageContext) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load the settings of domain %d: %w", pc.domain.ID, err)
 	}
-	return values.List(settings.Favourites), nil
+	listed := values.List(settings.Favourites)
+	for i := range listed {
+		listed[i] = strings.ToLower(listed[i])
+	}
+	return listed, nil
 }
 
 // pay orders the payment with the chosen bank.
