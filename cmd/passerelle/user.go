@@ -74,7 +74,7 @@ type userDelete struct {
 // Run deletes a user.
 func (r *userDelete) Run(c *console, g *userCommand) error {
 	return g.at(c, func(d target) (any, error) {
-		if err := d.users().DeleteUser(c.ctx, d.domain, r.ID, d.act("delete user", "user")); err != nil {
+		if err := d.users().DeleteUser(c.ctx, d.domain, r.ID, d.act(aggregation.ActDeleteUser, "user")); err != nil {
 			return nil, known(err, "id", r.ID)
 		}
 		now := time.Now()

@@ -121,10 +121,12 @@ func changing(id passerelle.UserID) error {
 	return fmt.Errorf("user %d changes all the time: %w", id, passerelle.Unavailable)
 }
 
-// DeleteUser deletes a user. It emits USER_DELETED for a permanent user, and no event for a
-// temporary user. The webhook requests about this event can still contain the user's token.
-// DeleteUser stores the acts of an operator in the audit log, in the same transaction. It fails
-// with NotFound when the user does not exist.
+// ActDeleteUser is the name in the audit log for the deletion of a user by an operator.
+const ActDeleteUser = "delete user"
+
+// DeleteUser deletes a user, and stores the acts of an operator in the same transaction. It emits
+// USER_DELETED for a permanent user, and no event for a temporary user. The webhook requests about
+// this event can still contain the user's token. It fails with NotFound without the user.
 func (a *Aggregation) DeleteUser(ctx context.Context, d passerelle.Domain, id passerelle.UserID, acts ...store.Audit) error {
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"passerelle"
+	"passerelle/internal/aggregation"
 	"passerelle/internal/archive"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/console/page"
@@ -31,11 +32,8 @@ func (c *Console) userRoutes() []page.Route {
 	}
 }
 
-// The audit log has these names for acts on users.
-const (
-	actExportUser = "export user"
-	actDeleteUser = "delete user"
-)
+// The audit log has this name for the export of a user's data.
+const actExportUser = "export user"
 
 // usersData is a page of users.
 type usersData struct {
@@ -191,7 +189,7 @@ func (c *Console) deleteUser(pc *page.Context) error {
 	}
 	err := pc.Confirmed(id)
 	if err == nil {
-		err = c.Aggregation.DeleteUser(pc, pc.Domain, passerelle.UserID(id), pc.Record(actDeleteUser, "user", 0))
+		err = c.Aggregation.DeleteUser(pc, pc.Domain, passerelle.UserID(id), pc.Record(aggregation.ActDeleteUser, "user", 0))
 	}
 	return pc.After(err, fmt.Sprintf("User %d was deleted.", id), pc.Path("/users"), c.user)
 }

@@ -181,10 +181,7 @@ func (m mailContent) write(text string) string {
 
 // days returns a number of days in words that can follow "every".
 func days(text string) string {
-	number, err := strconv.ParseFloat(text, 64)
-	if err == nil {
-		text = strconv.FormatFloat(number, 'f', -1, 64) // earlier versions stored forms such as "007"
-	}
+	text = settings.PlainDays(text)
 	if text == "1" {
 		return "day"
 	}

@@ -53,7 +53,7 @@ func (v Values) Configured(p connector.Profile) connector.Profile {
 	if hidden, set := v[ConnectorHidden(p.UUID)]; set {
 		p.Hidden = hidden == "1"
 	}
-	p.Mechanism, p.SyncDays = passerelle.AuthMechanism(v[ConnectorMechanism(p.UUID)]), plainDays(v[ConnectorFrequency(p.UUID)])
+	p.Mechanism, p.SyncDays = passerelle.AuthMechanism(v[ConnectorMechanism(p.UUID)]), PlainDays(v[ConnectorFrequency(p.UUID)])
 	p.Sources = slices.Clone(p.Sources)
 	for i := range p.Sources {
 		s := &p.Sources[i]
@@ -68,9 +68,9 @@ func (v Values) Configured(p connector.Profile) connector.Profile {
 	return p
 }
 
-// plainDays returns a stored number of days in a form that is also a JSON number. It returns an empty
+// PlainDays returns a stored number of days in a form that is also a JSON number. It returns an empty
 // text for a value that is no number of days.
-func plainDays(text string) string {
+func PlainDays(text string) string {
 	if !areDays(text) {
 		return ""
 	}
