@@ -111,6 +111,24 @@ func TestACancellationThatWaits(t *testing.T) {
 	})
 }
 
+// TestACancellationWithoutABank checks what the console says before an operator cancels a payment
+// whose states were only simulated: no bank has an order, so the payment ends at once.
+func TestACancellationWithoutABank(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Acting)
+		draft := servicetest.Draft()
+		draft["connector_uuid"], line(draft)["execution_date_type"] = sandbox.TestConnector, "first_open_day"
+		id := d.Create(d.Token("payments:admin"), draft)
+		d.simulate(id, "validating", "pending")
+		confirm := d.paymentPath(id) + "/confirm?act=cancel+payment"
+		d.shows(confirm, []string{"The payment ends, and no money moves."}, "asks the bank")
+		d.submit(confirm, d.paymentPath(id), "act", "cancel payment")
+		if got := d.state(id); got != "rejected" {
+			t.Errorf("the payment is %s", got)
+		}
+	})
+}
+
 // forgetful is a bank that loses its response to an order, and later does not know the order.
 type forgetful struct{ connector.Initiator }
 

@@ -135,16 +135,16 @@ func (c *Console) show(pc *page.Context, revealed bool) error {
 	if err != nil {
 		return err
 	}
-	unknown, err := c.isUnknown(pc, p)
+	last, err := c.lastAttempt(pc, p)
 	if err != nil {
 		return err
 	}
 	data := paymentData{
 		ID: p.ID, State: page.StateWord(p.State), Amount: totalText(p), Payee: payeeText(pc, p, revealed), Next: nextStep(p),
-		Code: string(p.ErrorCode), Advice: adviceByCode[p.ErrorCode], Facts: c.facts(pc, p, revealed), Acts: c.acts(pc, p, unknown), CurlRead: curlRead(pc, p),
+		Code: string(p.ErrorCode), Advice: adviceByCode[p.ErrorCode], Facts: c.facts(pc, p, revealed), Acts: c.acts(pc, p, last), CurlRead: curlRead(pc, p),
 		Revealable: !revealed && pc.MayReveal(), Revealed: revealed, ApproveAt: approvalAddress(pc, p),
 	}
-	if unknown {
+	if isUnknown(p, last) {
 		data.State, data.Next = page.Unknown, nextForUnknown
 	}
 	if message := nameText(pc, p.ErrorDescription, revealed); data.Code != "" {
@@ -327,11 +327,11 @@ func newInstructionRow(pc *page.Context, in *payment.Instruction, revealed bool)
 }
 
 // acts returns the acts that the operator may do in the payment's state.
-func (c *Console) acts(pc *page.Context, p *payment.Payment, unknown bool) []actButton {
+func (c *Console) acts(pc *page.Context, p *payment.Payment, last store.Attempt) []actButton {
 	var acts []actButton
 	if mayDo(pc, actCancel) {
-		acts = c.clientActs(p)
-		if unknown {
+		acts = c.clientActs(p, last.Number > 0)
+		if isUnknown(p, last) {
 			acts = append(settlements(), acts...)
 		}
 	}
@@ -357,26 +357,30 @@ func settlements() []actButton {
 	}
 }
 
-// isUnknown reports whether the payment's order has an unknown outcome.
-func (c *Console) isUnknown(pc *page.Context, p *payment.Payment) (bool, error) {
-	if p.State != payment.Created {
-		return false, nil
-	}
+// lastAttempt returns the last attempt of a payment, even if its secrets do not open. It returns a
+// zero attempt if no bank received an order.
+func (c *Console) lastAttempt(pc *page.Context, p *payment.Payment) (store.Attempt, error) {
 	last, err := c.DB.Attempt(pc, pc.Domain.ID, p.ID)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return false, nil
+		return store.Attempt{}, nil
 	case err != nil && !errors.Is(err, store.ErrSealed):
-		return false, fmt.Errorf("load the attempt of payment %d: %w", p.ID, err)
+		return last, fmt.Errorf("load the attempt of payment %d: %w", p.ID, err)
 	}
-	return last.State == store.AttemptUnknown, nil
+	return last, nil
+}
+
+// isUnknown reports whether the payment's order has an unknown outcome.
+func isUnknown(p *payment.Payment, last store.Attempt) bool {
+	return p.State == payment.Created && last.State == store.AttemptUnknown
 }
 
 // settledStates maps each act that settles a payment to the resulting state of the payment.
 var settledStates = map[string]payment.State{actSettleDone: payment.Done, actSettleAccepted: payment.Accepted, actSettleRejected: payment.Rejected}
 
-// clientActs returns the acts that an operator may do on behalf of the application.
-func (c *Console) clientActs(p *payment.Payment) []actButton {
+// clientActs returns the acts that an operator may do on behalf of the application. The argument
+// ordered is true if the service sent an order to a bank.
+func (c *Console) clientActs(p *payment.Payment, ordered bool) []actButton {
 	var acts []actButton
 	if p.Action == payment.Confirm {
 		acts = append(acts,
@@ -388,15 +392,15 @@ func (c *Console) clientActs(p *payment.Payment) []actButton {
 		acts = append(acts, actButton{Act: actResume, Label: "Ask bank now"})
 	}
 	if p.MayCancel(payment.ByClient, c.cancellable(p)) == nil {
-		acts = append(acts, actButton{Act: actCancel, Label: "Cancel payment", Effect: cancelEffect(p), Grave: true})
+		acts = append(acts, actButton{Act: actCancel, Label: "Cancel payment", Effect: cancelEffect(p, ordered), Grave: true})
 	}
 	return acts
 }
 
 // cancelEffect returns the consequence of a cancellation. The bank decides about an order that it
-// has.
-func cancelEffect(p *payment.Payment) string {
-	if p.State == payment.Created {
+// has. No bank has an order of a payment with only simulated states.
+func cancelEffect(p *payment.Payment, ordered bool) string {
+	if p.State == payment.Created || !ordered {
 		return "The payment ends, and no money moves. This cannot be undone."
 	}
 	return "The service asks the bank to cancel the payment. The bank may ask the payer to approve the cancellation. A cancelled payment cannot be restored."
@@ -443,12 +447,12 @@ func (c *Console) askAgain(pc *page.Context, revealed bool) error {
 	if err != nil {
 		return err
 	}
-	unknown, err := c.isUnknown(pc, p)
+	last, err := c.lastAttempt(pc, p)
 	if err != nil {
 		return err
 	}
 	act := pc.Request.URL.Query().Get("act")
-	buttons := c.acts(pc, p, unknown)
+	buttons := c.acts(pc, p, last)
 	i := slices.IndexFunc(buttons, func(b actButton) bool { return b.Effect != "" && b.Act == act })
 	if i < 0 {
 		web.Redirect(pc.Writer, pc.Path("/payments/%d", p.ID)) // the state has changed since the operator opened the page
