@@ -95,15 +95,14 @@ func fieldValues(form url.Values, fields []payment.Field) map[string]string {
 // not set Further, the values were wrong.
 func (w *Webview) fill(pc *pageContext, s *payerSession, form url.Values) error {
 	pc.values = fieldValues(form, s.payment.Fields)
-	before := s.payment
 	after, err := w.answer(pc, s, payment.ActFields, initiation.ActionAnswer{Action: payment.FillFields, Question: questionOf(form), Fields: pc.values})
 	if errors.Is(err, initiation.ErrAnswered) {
 		return w.answered(pc, s, form)
 	}
-	if err != nil || after.Action != payment.FillFields || !sameFields(before.Fields, after.Fields) {
+	if err != nil || after.Action != payment.FillFields || !sameFields(s.payment.Fields, after.Fields) {
 		return w.proceed(pc, s, err, stepOnward)
 	}
-	pc.problem, s.payment = problem{key: "problem.refused"}, after
+	pc.problem = problem{key: "problem.refused"}
 	return w.show(pc, s)
 }
 
@@ -118,13 +117,7 @@ func questionOf(form url.Values) int64 {
 // reloaded the page. It repeats the message about the first answer if the bank requests the fields
 // of the form again.
 func (w *Webview) answered(pc *pageContext, s *payerSession, form url.Values) error {
-	id := s.payment.ID
-	p, err := w.DB.Payment(pc.context(), pc.domain.ID, id, false)
-	if err != nil {
-		return fmt.Errorf("load payment %d: %w", id, err)
-	}
-	s.payment = p
-	last, err := w.lastAttempt(pc, id)
+	last, err := w.refresh(pc, s)
 	switch {
 	case err != nil:
 		return err

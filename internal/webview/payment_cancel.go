@@ -57,9 +57,6 @@ func (w *Webview) cancel(pc *pageContext, s *payerSession, _ url.Values) error {
 	if !refused && !errors.Is(err, passerelle.Invalid) {
 		return w.proceed(pc, s, err, stepOnward)
 	}
-	if refused {
-		s.payment = p
-	}
 	pc.notice = "notice.kept"
 	return w.show(pc, s)
 }

@@ -2,10 +2,12 @@ package webview_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -88,6 +90,54 @@ func TestAnUnsentAnswerSentTwice(t *testing.T) {
 		s.post(t, page, "same-origin", answering(t, got.body, form))
 		if calls != 2 {
 			t.Errorf("the service called the bank %d times, want 2", calls)
+		}
+	})
+}
+
+// once is a bank that only the first answer reaches.
+type once struct {
+	broken
+	calls *int
+}
+
+func (o once) Answer(ctx context.Context, order connector.Order, a connector.Answer) (payment.Report, error) {
+	if *o.calls++; *o.calls > 1 {
+		return o.broken.Answer(ctx, order, a)
+	}
+	return o.Responder.Answer(ctx, order, a)
+}
+
+// lateBody is the body of a form. Before the server receives it, another tab acts.
+type lateBody struct {
+	io.Reader
+	before func()
+}
+
+func (b lateBody) Read(p []byte) (int, error) {
+	b.before()
+	return b.Reader.Read(p)
+}
+
+// TestAQuestionAndItsNumber: another tab answers the bank's question while the service handles a
+// form. A page must not show the earlier question with the number of the later question.
+func TestAQuestionAndItsNumber(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		calls := 0
+		s.offer(t, once{broken{s.simulated.Connectors()[0].(connector.Responder), connector.ErrNotSent}, &calls})
+		_, page := s.ordered(t, "", labelled("actn(fields)/actn(psu)/done"))
+		form := url.Values{"step": {"psu"}, "word": {"yes"}, "csrf": {s.token(t, page)}}
+		body := lateBody{strings.NewReader(form.Encode()), sync.OnceFunc(func() {
+			s.post(t, page, "same-origin", url.Values{"step": {"fields"}, "field.code": {"1234"}, "field.device": {"phone"}})
+		})}
+		s.browser.Transport.(*http.Transport).ExpectContinueTimeout = time.Minute
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.absolute(page), body)
+		must(t, err)
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		request.Header.Set("Sec-Fetch-Site", "same-origin")
+		request.Header.Set("Expect", "100-continue") // the client waits until the server reads the body
+		got := s.do(t, request)
+		if calls != 2 || !strings.Contains(got.body, "could not be reached") || !strings.Contains(got.body, `value="psu"`) || strings.Contains(got.body, `value="fields"`) {
+			t.Errorf("after %d calls, the page is %s", calls, got.body)
 		}
 	})
 }

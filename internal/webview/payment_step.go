@@ -40,18 +40,17 @@ var actions = map[payment.Action]func(*Webview, *pageContext, *payerSession) err
 // show shows the page for the payment's current state. When the payer need not act or wait, show
 // redirects the payer to the client.
 func (w *Webview) show(pc *pageContext, s *payerSession) error {
-	p := s.payment
-	if p.State.Final() {
+	if s.payment.State.Final() {
 		return w.goBack(pc, s)
 	}
 	if pc.reading() && pc.step() == stepLeave {
 		return w.goAway(pc, s)
 	}
-	last, err := w.lastAttempt(pc, p.ID)
+	last, err := w.refresh(pc, s)
 	if err != nil {
 		return err
 	}
-	s.last = last.Number
+	p := s.payment
 	action, ours := actions[p.Action]
 	switch {
 	case awaited(last, p):
@@ -87,6 +86,25 @@ func (w *Webview) goAway(pc *pageContext, s *payerSession) error {
 // which records that the payer leaves.
 func (pc *pageContext) awayAddress(p *payment.Payment) string {
 	return pc.address(p.ID) + "&step=" + stepLeave
+}
+
+// refresh reads the payment again, and returns its last attempt. It repeats both reads if the payment
+// has changed. A page therefore never shows a question with the number of a later question.
+func (w *Webview) refresh(pc *pageContext, s *payerSession) (store.Attempt, error) {
+	for {
+		last, err := w.lastAttempt(pc, s.payment.ID)
+		if err != nil {
+			return last, err
+		}
+		p, err := w.DB.Payment(pc.context(), pc.domain.ID, s.payment.ID, false)
+		if err != nil {
+			return last, fmt.Errorf("load payment %d: %w", s.payment.ID, err)
+		}
+		unchanged := p.Version == s.payment.Version
+		if s.payment, s.last = p, last.Number; unchanged {
+			return last, nil
+		}
+	}
 }
 
 // lastAttempt returns the last attempt at a bank for a payment, if any. The bank may not have
