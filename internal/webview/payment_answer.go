@@ -92,18 +92,15 @@ func fieldValues(form url.Values, fields []payment.Field) map[string]string {
 }
 
 // fill sends the requested values to the bank. When the bank requests the same fields again and has
-// not set Further, the values were wrong.
+// not set Further, answered explains why.
 func (w *Webview) fill(pc *pageContext, s *payerSession, form url.Values) error {
 	pc.values = fieldValues(form, s.payment.Fields)
 	after, err := w.answer(pc, s, payment.ActFields, initiation.ActionAnswer{Action: payment.FillFields, Question: questionOf(form), Fields: pc.values})
-	if errors.Is(err, initiation.ErrAnswered) {
+	again := err == nil && after.Action == payment.FillFields && sameFields(s.payment.Fields, after.Fields)
+	if again || errors.Is(err, initiation.ErrAnswered) {
 		return w.answered(pc, s, form)
 	}
-	if err != nil || after.Action != payment.FillFields || !sameFields(s.payment.Fields, after.Fields) {
-		return w.proceed(pc, s, err, stepOnward)
-	}
-	pc.problem = problem{key: "problem.refused"}
-	return w.show(pc, s)
+	return w.proceed(pc, s, err, stepOnward)
 }
 
 // questionOf returns the number of the bank's question to which a form is the answer. It returns 0
@@ -113,15 +110,16 @@ func questionOf(form url.Values) int64 {
 	return number
 }
 
-// answered responds to a form that the browser has sent before, for example because the payer
-// reloaded the page. It repeats the message about the first answer if the bank requests the fields
-// of the form again.
+// answered responds to a form after which the bank requests the same fields again. The browser may
+// have sent the form before, for example because the payer reloaded the page. The page then repeats
+// the message about the first answer. It has no message if the service asked the bank for the
+// outcome, because the bank may not have received the answer.
 func (w *Webview) answered(pc *pageContext, s *payerSession, form url.Values) error {
 	last, err := w.refresh(pc, s)
 	switch {
 	case err != nil:
 		return err
-	case last.Action != payment.FillFields || !requests(s.payment.Fields, form):
+	case last.Action != payment.FillFields, last.Live(), last.Inquiries > 0, !requests(s.payment.Fields, form):
 		return w.proceed(pc, s, nil, stepOnward)
 	case last.Unsent:
 		pc.notice = "notice.unreached"

@@ -2,6 +2,7 @@ package webview_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 	"passerelle"
 	"passerelle/connector"
 	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
 	"passerelle/payment"
 )
 
@@ -90,6 +92,29 @@ func TestAnUnsentAnswerSentTwice(t *testing.T) {
 		s.post(t, page, "same-origin", answering(t, got.body, form))
 		if calls != 2 {
 			t.Errorf("the service called the bank %d times, want 2", calls)
+		}
+	})
+}
+
+// TestAnAnswerWithUnknownOutcomeSentTwice: the response to an answer is lost, and the bank's status
+// asks for the same fields. The page must not say that the bank refused the answer, because the bank
+// may not have received it.
+func TestAnAnswerWithUnknownOutcomeSentTwice(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, url string) {
+		s := start(t, url, nil)
+		s.offer(t, broken{s.simulated.Connectors()[0].(connector.Responder), errors.New("no answer came")})
+		_, page := s.ordered(t, "otp_sms", nil)
+		form := answering(t, s.get(t, page).body, field("openapisms", "1234"))
+		for _, want := range []string{"Waiting for your bank", "Code received by SMS"} {
+			if got := s.post(t, page, "same-origin", form); got.location != page+"&step=onward" {
+				t.Errorf("answered %d: %s", got.status, got.body)
+			}
+			if got := s.get(t, page); !strings.Contains(got.body, want) || strings.Contains(got.body, "did not accept") {
+				t.Errorf("the page lacks %q: %s", want, got.body)
+			}
+			storetest.Break(t, url, `UPDATE attempt SET lease_until = 0`)
+			_, err := s.RunDue(t.Context(), s.domain)
+			must(t, err)
 		}
 	})
 }
