@@ -119,3 +119,25 @@ func TestNotificationDuringARead(t *testing.T) {
 		}
 	})
 }
+
+// TestNotificationDuringADueRead checks that a notification during a read in the background makes
+// the connection due once more, although the connection was already due.
+func TestNotificationDuringADueRead(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		c := h.established(s)
+		h.now = c.NextTry.Add(time.Hour)
+		s.read = func(context.Context, connector.DataRequest, connector.Sink) (connector.Outcome, error) {
+			s.read = soundBooks().read
+			must(t, h.DB.Write(t.Context(), func(tx *store.Tx) error {
+				bankstore.In(tx).HastenRead(h.domain.ID, c.ID, h.now, h.now.Add(time.Minute))
+				return nil
+			}))
+			return connector.Outcome{}, nil
+		}
+		for _, want := range []int{2, 0} {
+			if read, err := h.RunDue(t.Context(), h.domain); err != nil || read != want {
+				t.Errorf("%d read (%v), want %d", read, err, want)
+			}
+		}
+	})
+}

@@ -282,6 +282,27 @@ func TestWithdrawalMakesConnectionDue(t *testing.T) {
 	})
 }
 
+// TestWithdrawalDuringADueRead: a user deletes a connection while the service reads another one in
+// the background, and a lost report contains data of both. The service must read the other
+// connection once more, although it was already due.
+func TestWithdrawalDuringADueRead(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		kept, withdrawn := h.bothShared(s), h.bothShared(s)
+		h.sync()
+		storetest.Break(t, h.url, fmt.Sprint(`UPDATE connection SET next_try = 1 WHERE id = `, kept))
+		s.read = func(ctx context.Context, r connector.DataRequest, sink connector.Sink) (connector.Outcome, error) {
+			outcome, err := ofBoth(2)(ctx, r, sink)
+			return outcome, errors.Join(err, h.Disconnect(ctx, h.domain, h.user.ID, withdrawn))
+		}
+		for _, want := range []int{1, 1, 0} {
+			if n := h.sync(); n != want {
+				t.Errorf("%d connections are due, want %d", n, want)
+			}
+			s.read = ofBoth(2)
+		}
+	})
+}
+
 // TestWithdrawalRepeatsEachEvent: the only undelivered event of a sync is not CONNECTION_SYNCED. A
 // withdrawal drops it, so the next sync must repeat its other rows, and later syncs must not.
 func TestWithdrawalRepeatsEachEvent(t *testing.T) {

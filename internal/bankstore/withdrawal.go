@@ -141,7 +141,7 @@ func lostReports(table string, gone []withdrawal) (string, database.Clauses) {
 // repeatReports makes the next sync repeat what undelivered events say of other data, because these
 // events are dropped. The rows of the reads in these events get the number Unreported. So do changed
 // accounts and subscriptions, if no later sync changed them again. Connections with such data become
-// due, if the service reads them without a request.
+// due, if the service reads them without a request, and due again after a read that is under way.
 func (tx Tx) repeatReports(gone []withdrawal) {
 	for _, of := range reported {
 		from, c := lostReports(of.table, gone)
@@ -149,7 +149,7 @@ func (tx Tx) repeatReports(gone []withdrawal) {
 		read, changed := `{position}(e.holds, `+named+` || '#') > 0`, `{position}(e.holds, `+named+` || '@' || CAST(o.changed AS TEXT) || ' ') > 0`
 		due := c
 		at := due.Bind(gone[0].at)
-		tx.unit.Exec(`UPDATE connection SET next_try = `+at+` WHERE active AND next_try > `+at+` AND `+database.Opaque("state IS NULL AND deleted IS NULL")+`
+		tx.unit.Exec(`UPDATE connection SET next_try = `+at+` WHERE active AND (next_try > `+at+` OR lease_until >= {now}) AND `+database.Opaque("state IS NULL AND deleted IS NULL")+`
 			AND id IN (SELECT o.connection_id FROM `+from+` AND (`+read+` OR `+changed+`))`, due.Args...)
 		reading := fmt.Sprintf(`o.id AS owner, o.epoch AS since, CAST(substr(e.holds, {position}(e.holds, %[1]s || '#') + length(%[1]s || '#'), %[2]d) AS BIGINT) AS reading`, named, readDigits)
 		for _, rows := range of.rows {
