@@ -85,6 +85,75 @@ func TestStartedProgramsExplainTheirCall(t *testing.T) {
 	}
 }
 
+// wordings is a sink that keeps the wordings of all transactions.
+type wordings struct {
+	connector.Sink
+	all []string
+}
+
+func (*wordings) Accounts([]passerelle.AccountDetails) error          { return nil }
+func (*wordings) Wanted(string) (passerelle.Date, bool)               { return passerelle.Date{}, true }
+func (*wordings) AccountRead(account string, _ passerelle.Date) error { return nil }
+
+func (w *wordings) Transactions(_ string, page []passerelle.TransactionDetails) error {
+	for _, one := range page {
+		w.all = append(w.all, one.Wording)
+	}
+	return nil
+}
+
+// TestLinesOfStartedSources: the sources ignore blank lines. The read of a file with a short line
+// fails, and the source names the line.
+func TestLinesOfStartedSources(t *testing.T) {
+	for _, name := range []string{"source.py", "source.mjs", "source.go", "source.sh"} {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			messages, err := os.Create(filepath.Join(t.TempDir(), "messages"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			usual := os.Stderr
+			os.Stderr = messages // StartProgram connects it to the program
+			address := servicetest.StartProgram(t, name, folder)
+			os.Stderr = usual
+			read := func(content string) (string, error) {
+				if err := os.WriteFile(filepath.Join(folder, "current.csv"), []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				found := &wordings{}
+				_, err := sourceAt(t, address).Read(t.Context(), connector.DataRequest{}, found)
+				return strings.Join(found.all, " "), err
+			}
+			if got, err := read("2026-01-02,-12.50,Bread\n\n2026-01-03,1000.00,Wage\r\n\r\n2026-01-04,-1.00,Fee"); err != nil || got != "Bread Wage Fee" {
+				t.Errorf("with blank lines: %q, %v", got, err)
+			}
+			_, err = read("2026-01-02,-12.50,Bread\n\n2026-01-03,1000.00\n")
+			said, unread := os.ReadFile(messages.Name())
+			if err == nil || unread != nil || !strings.Contains(string(said), "current.csv, line 3: must have a day, an amount and a wording") {
+				t.Errorf("with a short line: %v, and the source says %q", err, said)
+			}
+		})
+	}
+}
+
+// sourceAt returns the connector of a program that reads data.
+func sourceAt(t *testing.T, address string) connector.DataReader {
+	t.Helper()
+	program, err := remote.NewProgram(address, servicetest.ConnectorSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	described, err := program.Describe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := program.Connector(described, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.(connector.DataReader)
+}
+
 // TestPagesOfStartedBanks: the payer sees the payment on the page, and the payer's decision counts
 // once.
 func TestPagesOfStartedBanks(t *testing.T) {

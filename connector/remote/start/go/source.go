@@ -2,7 +2,7 @@
 
 // A connector that reads accounts and transactions from a folder.
 //
-// Each file NAME.csv is an account. Its lines have a day, an amount and a wording.
+// Each file NAME.csv is an account. Its lines have a day, an amount and a wording, or are blank.
 // Usage: SECRET=... go run source.go protocol.go PORT FOLDER
 package main
 
@@ -45,6 +45,9 @@ func read(body []byte, send func(object)) object {
 		must(err)
 		lines := bufio.NewScanner(file)
 		for number := 0; lines.Scan(); number++ {
+			if lines.Text() == "" {
+				continue
+			}
 			fields := strings.SplitN(lines.Text(), ",", 3)
 			if len(fields) < 3 {
 				must(fmt.Errorf("%s, line %d: must have a day, an amount and a wording", file.Name(), number+1))

@@ -1,6 +1,6 @@
 // A connector that reads accounts and transactions from a folder.
 //
-// Each file NAME.csv is an account, with lines of day, amount and wording.
+// Each file NAME.csv is an account, with lines of day, amount and wording. It may have blank lines.
 // Usage: SECRET=... node source.mjs PORT FOLDER
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -19,8 +19,9 @@ function accounts() {
 
 function* read(call) {
   for (const { account, from = "" } of call.accounts ?? []) {
-    const lines = readFileSync(join(folder, basename(account) + ".csv"), "utf8").split("\n").filter((line) => line);
+    const lines = readFileSync(join(folder, basename(account) + ".csv"), "utf8").split(/\r?\n/);
     for (const [number, line] of lines.entries()) {
+      if (line === "") continue;
       const [date, value, ...wording] = line.split(",");
       if (wording.length === 0) { // the stream ends too early, so Passerelle sees that the read has failed
         console.error(`${account}.csv, line ${number + 1}: must have a day, an amount and a wording`);

@@ -1,6 +1,6 @@
 """A connector that reads accounts and transactions from a folder.
 
-Each file NAME.csv is an account, with lines of day, amount and wording.
+Each file NAME.csv is an account, with lines of day, amount and wording. It may have blank lines.
 Usage: SECRET=... python3 source.py PORT FOLDER
 """
 import csv, pathlib, sys
@@ -24,6 +24,8 @@ def read(call):
         name, first = wanted["account"], wanted.get("from", "")
         with open(FOLDER / (pathlib.Path(name).name + ".csv"), newline="") as file:
             for number, row in enumerate(csv.reader(file)):
+                if not row:
+                    continue
                 if len(row) != 3:  # the stream ends too early, so Passerelle sees that the read has failed
                     print("%s, line %d: must have a day, an amount and a wording" % (file.name, number + 1), file=sys.stderr)
                     return
