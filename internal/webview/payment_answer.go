@@ -96,9 +96,11 @@ func fieldValues(form url.Values, fields []payment.Field) map[string]string {
 func (w *Webview) fill(pc *pageContext, s *payerSession, form url.Values) error {
 	pc.values = fieldValues(form, s.payment.Fields)
 	after, err := w.answer(pc, s, payment.ActFields, initiation.ActionAnswer{Action: payment.FillFields, Question: questionOf(form), Fields: pc.values})
-	again := err == nil && after.Action == payment.FillFields && sameFields(s.payment.Fields, after.Fields)
-	if again || errors.Is(err, initiation.ErrAnswered) {
-		return w.answered(pc, s, form)
+	switch {
+	case errors.Is(err, initiation.ErrAnswered):
+		return w.answered(pc, s, form, "problem.outdated")
+	case err == nil && after.Action == payment.FillFields && sameFields(s.payment.Fields, after.Fields):
+		return w.answered(pc, s, form, "problem.refused")
 	}
 	return w.proceed(pc, s, err, stepOnward)
 }
@@ -110,11 +112,11 @@ func questionOf(form url.Values) int64 {
 	return number
 }
 
-// answered responds to a form after which the bank requests the same fields again. The browser may
-// have sent the form before, for example because the payer reloaded the page. The page then repeats
-// the message about the first answer. It has no message if the service asked the bank for the
-// outcome, because the bank may not have received the answer.
-func (w *Webview) answered(pc *pageContext, s *payerSession, form url.Values) error {
+// answered responds to a form after which the bank requests the same fields again, and shows the
+// message with the key refused. The form may be the answer to an earlier question, for example
+// because the payer reloaded the page or went back. The page has no message if the service asked the
+// bank for the outcome, because the bank may not have received the first answer.
+func (w *Webview) answered(pc *pageContext, s *payerSession, form url.Values, refused string) error {
 	last, err := w.refresh(pc, s)
 	switch {
 	case err != nil:
@@ -124,7 +126,7 @@ func (w *Webview) answered(pc *pageContext, s *payerSession, form url.Values) er
 	case last.Unsent:
 		pc.notice = "notice.unreached"
 	default:
-		pc.problem = problem{key: "problem.refused"}
+		pc.problem = problem{key: refused}
 	}
 	return w.show(pc, s)
 }

@@ -53,6 +53,9 @@ func TestAWrongAnswerSentTwice(t *testing.T) {
 				version = now
 			}
 		}
+		if old := s.post(t, page, "same-origin", code(first, "1234")); !strings.Contains(old.body, "was not sent, because the page was out of date") {
+			t.Errorf("the right answer in the first form gives %d: %s", old.status, old.body)
+		}
 		if again := s.post(t, page, "same-origin", code(got.body, "9998")); !strings.Contains(again.body, "did not accept") {
 			t.Errorf("another wrong answer gives %d: %s", again.status, again.body)
 		} else if last := s.post(t, page, "same-origin", code(again.body, "1234")); last.location != page+"&step=onward" {

@@ -164,7 +164,7 @@ func TestEveryTextIsThere(t *testing.T) {
 	}
 	used = append(used, "arrived.title", "arrived.text", "unarrived.title", "unarrived.text")
 	used = append(used, keysOfFlows()...)
-	used = append(used, "cancel.created.text", "cancel.bank.text", "notice.unseen", "notice.unreached", "notice.kept", "problem.refused")
+	used = append(used, "cancel.created.text", "cancel.bank.text", "notice.unseen", "notice.unreached", "notice.kept", "problem.refused", "problem.outdated")
 	for _, frequency := range payment.Frequencies() {
 		used = append(used, "frequency."+string(frequency))
 	}

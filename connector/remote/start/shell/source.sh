@@ -23,17 +23,10 @@ call_read() {
 	local account from
 	while IFS=$'\t' read -r account from; do
 		jq -Rcn --arg account "$account" --arg from "$from" '
-<<<<<<< HEAD
-			(inputs | split(",") | if length > 2 then . else
-					error("\($account).csv, line \(input_line_number): must have a day, an amount and a wording") end |
-				select(.[0] >= $from) |
-				{$account, transactions: [{key: "\(input_line_number)", date: .[0], value: .[1], wording: (.[2:] | join(","))}]}),
-=======
 			(foreach inputs as $line (0; . + 1; . as $number | $line | rtrimstr("\r") | select(. != "") | split(",") |
 				if length < 3 then error("\($account).csv, line \($number): must have a day, an amount and a wording") else . end |
 				select(.[0] >= $from) |
 				{$account, transactions: [{key: "\($number)", date: .[0], value: .[1], wording: (.[2:] | join(","))}]})),
->>>>>>> aa02d310 (start: treat blank and short lines alike in all sources)
 			({$account, read: true} + if $from == "" then {} else {$from} end)' "$FOLDER/${account##*/}.csv"
 	done < <(jq -r '.accounts[]? | [.account, .from // ""] | @tsv' "$body")
 	echo '{"end":{}}'
