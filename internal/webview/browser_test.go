@@ -85,7 +85,7 @@ func TestAWaitingPageStaysUntilItChanges(t *testing.T) {
 	s.client = client
 	p, err := s.Create(t.Context(), s.domain, initiation.Creation{By: client.ID, Draft: draft(func(d *payment.Draft) {
 		d.ClientRedirectURI = client.RedirectURIs[0]
-		labelled("actn(decoupled,3)/done")(d)
+		labelled("actn(decoupled,9)/done")(d)
 	})})
 	must(t, err)
 	_, err = s.Validate(t.Context(), s.domain, p.ID, initiation.Choice{
@@ -116,12 +116,25 @@ func TestAWaitingPageStaysUntilItChanges(t *testing.T) {
 			await new Promise((done) => setTimeout(done, 50))
 		}
 		window.fetch = fetch
-		return asked.join() + " " + (document.activeElement === way) + " " + window.before
+		return asked.slice(0, 2).join() + " " + (document.activeElement === way) + " " + window.before
 	})()`
 	for range 2 {
 		if got := run(seen); got != "POST opaqueredirect,GET basic true true" {
 			t.Errorf("without a change, the page does %s", got)
 		}
+	}
+	_, err = chromedp.Run(browser, chromedp.Evaluate[bool](`document.querySelector("details.brief").open = true`))
+	must(t, err)
+	s.advance(t, 30*time.Second)
+	if got := run(seen); got != "POST opaqueredirect,GET basic true true" {
+		t.Errorf("after a long wait, the page does %s", got)
+	}
+	must(t, chromedp.Do(browser, servicetest.Shown(`main [role=status] p`)))
+	servicetest.Inspect(browser, t, "approve-long")
+	const long = `[document.querySelector("main").textContent.includes("longer than usual"), document.querySelector("main").textContent.includes("Go back to Shop"),
+		document.activeElement.matches("a"), document.querySelector("details.brief").open, window.before].join()`
+	if got := run(long); got != "true,true,true,true,true" {
+		t.Errorf("after a long wait, the page says so, offers to leave, and keeps focus and details: %s", got)
 	}
 	const stub = `(async (page, polls) => {
 		const asked = []
@@ -187,7 +200,7 @@ func TestAWaitingPageKeepsItsNotice(t *testing.T) {
 			document.dispatchEvent(new Event("visibilitychange"))
 			await new Promise((done) => setTimeout(done, 50))
 		}
-		return asked.join() + " " + document.querySelector(".hint").textContent
+		return asked.slice(0, 4).join() + " " + document.querySelector(".hint").textContent
 	})()`
 	got, err := chromedp.Run(browser, chromedp.Evaluate[string](poll, chromedp.EvalAwaitPromise))
 	must(t, err)

@@ -15,11 +15,11 @@ let timer;
 // A new page would lose the boxes that the person has ticked on this page.
 const ticked = () => [...document.querySelectorAll("input[type=checkbox]")].some((box) => box.checked !== box.defaultChecked);
 
-// textOf returns the text of a page, without the remaining time and without notices about the last
-// act, which the next version of the page no longer has.
+// textOf returns the text of a page, without the remaining time, without parts that renew copies, and
+// without notices about the last act, which the next version of the page no longer has.
 const textOf = (page) => {
   const main = page.querySelector("main").cloneNode(true);
-  main.querySelectorAll("[data-left], .hint").forEach((part) => part.remove());
+  main.querySelectorAll("[data-left], [data-live], .hint").forEach((part) => part.remove());
   return main.textContent.replaceAll(/\s+/g, " ");
 };
 const shown = textOf(document);
@@ -35,14 +35,21 @@ const ask = async (address, options) => {
   return answer;
 };
 
-// renew copies hidden values and the targets of forms from a new version of the page.
+// renew copies hidden values, the targets of forms and the parts with data-live from a new version of
+// the page.
 const renew = (page) => {
-  for (const [selector, attribute] of [["main input[type=hidden]", "value"], ["main form", "action"]]) {
+  const each = (selector, copy) => {
     const fresh = page.querySelectorAll(selector);
     document.querySelectorAll(selector).forEach((own, i) => {
-      if (fresh[i]?.name === own.name) own.setAttribute(attribute, fresh[i].getAttribute(attribute) ?? "");
+      if (fresh[i] && fresh[i].name === own.name && !own.isEqualNode(fresh[i])) copy(own, fresh[i]);
     });
-  }
+  };
+  each("main input[type=hidden]", (own, fresh) => own.setAttribute("value", fresh.getAttribute("value") ?? ""));
+  each("main form", (own, fresh) => own.setAttribute("action", fresh.getAttribute("action") ?? ""));
+  each("[data-live]", (own, fresh) => {
+    own.hidden = fresh.hidden;
+    own.replaceChildren(...fresh.childNodes);
+  });
 };
 
 // poll returns how to leave the page, or null without a change. While the service works on the form,
