@@ -104,6 +104,9 @@ func TestAWaitingPageStaysUntilItChanges(t *testing.T) {
 		must(t, err)
 		return result
 	}
+	if got := run(`[...document.querySelectorAll("[data-scripted]")].map((part) => part.hidden).join()`); got != "false,false" {
+		t.Errorf("the page says that its script runs: %s", got)
+	}
 	const seen = `(async () => {
 		const way = document.querySelector("main a[href*=cancel], main .aside a, main a")
 		way.focus()

@@ -202,7 +202,7 @@ func TestAnApprovalNobodyHasSeenYet(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p, page := s.ordered(t, "", labelled("actn(decoupled,3)/done"))
 		first := s.get(t, page)
-		for _, want := range []string{`<script type="module" src="/assets/resume.`, `data-after="7" data-next="`, `step=onward">`, `<noscript><meta http-equiv="refresh" content="10">`} {
+		for _, want := range []string{`<script type="module" src="/assets/resume.`, `data-after="7" data-next="`, `step=onward">`, `<noscript><meta http-equiv="refresh" content="10">`, `<span data-scripted hidden> This page checks with your bank automatically.</span>`, `<p class="left" data-scripted hidden>`} {
 			if !strings.Contains(first.body, want) {
 				t.Errorf("the page lacks %s: %s", want, first.body)
 			}

@@ -12,6 +12,9 @@ const most = 4; // polls during which the service may work on the form
 const state = { ...waiting.dataset, sends: Boolean(form), working: 0, polling: false, missed: false, leaving: false };
 let timer;
 
+// These sentences are only true while this script runs.
+document.querySelectorAll("[data-scripted]").forEach((part) => { part.hidden = false; });
+
 // A new page would lose the boxes that the person has ticked on this page.
 const ticked = () => [...document.querySelectorAll("input[type=checkbox]")].some((box) => box.checked !== box.defaultChecked);
 
