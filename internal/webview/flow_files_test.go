@@ -3,6 +3,7 @@ package webview_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"html"
 	"mime/multipart"
 	"net/http"
@@ -94,6 +95,25 @@ func TestFilesAreHandedOver(t *testing.T) {
 		p.click(done, "Back to the connection").shows(t, "Import statement files", " checked", "Until you stop sharing.").lacks(t, "asks you again", "FR7630006000011234567890189", "No files imported yet")
 		p.open(p.link("manage")).shows(t, "Statement files", "Current account …0189", "Updated on").lacks(t, "FR76")
 		p.open(strings.Replace(p.link("manage"), "/en/", "/de/", 1)).shows(t, "Kontoauszugsdateien").lacks(t, "Statement files")
+	})
+}
+
+// The list names the accounts of a page of accounts. It knows also of later accounts that their files
+// were imported.
+func TestFilesOfAPersonWithThousandAccounts(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		half := func(prefix string) string {
+			rows := strings.SplitAfter(november, "\n")[0]
+			for n := range 500 {
+				rows += fmt.Sprintf("%s%05d,EUR,2026-11-02,-10.00,90.00,Rent\n", prefix, n)
+			}
+			return rows
+		}
+		for _, file := range []string{half("A"), half("B"), november} {
+			page := p.click(p.open(p.link("manage", "connection_id", p.fileConnection())), "Import statement files")
+			p.choose(p.choose(page, "preview", "november.csv", file), "import").shows(t, "The files were imported.")
+		}
+		p.open(p.link("manage")).shows(t, "Updated on").lacks(t, "No files imported yet")
 	})
 }
 

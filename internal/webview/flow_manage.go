@@ -69,7 +69,10 @@ func (w *Webview) list(pc *pageContext, t *flowSession) error {
 			continue
 		}
 		s := &flowConnection{t, c, b}
-		text, bad := s.stateText(pc, details[c.ID] == "")
+		text, bad, err := w.stateText(pc, s)
+		if err != nil {
+			return err
+		}
 		body.Connections = append(body.Connections, managed{w.entryOf(b, s.address(pc)), text, details[c.ID], bad})
 	}
 	if len(all) == managedPage {
@@ -225,27 +228,33 @@ func (f filter) covers(b wire.Bank) bool {
 }
 
 // stateText returns the state of a connection in words. It also reports whether the service cannot
-// read the connection. The argument empty is true if the connection has no accounts.
-func (s *flowConnection) stateText(pc *pageContext, empty bool) (string, bool) {
+// read the connection.
+func (w *Webview) stateText(pc *pageContext, s *flowConnection) (string, bool, error) {
 	words := pc.words
-	switch {
-	case empty && s.takesFiles():
-		return words.Say("standing.empty"), false
-	case s.c.State == "" && s.c.LastUpdate != nil:
-		return words.Say("standing.read", dateText(words, passerelle.DateOf(*s.c.LastUpdate, pc.zone))), false
-	case s.c.State == "" || s.c.State == passerelle.Validating:
-		return words.Say("standing.reading"), false
-	case s.c.State.Resolution() == passerelle.ByRetry:
-		return words.Say("standing.retry"), true
+	if s.takesFiles() {
+		filter := bankstore.AccountFilter{Domain: pc.domain.ID, User: s.User, Connection: s.c.ID, All: true}
+		some, err := bankstore.From(w.DB).BankAccounts(pc.context(), filter, store.Window{Limit: 1})
+		if err != nil || len(some) == 0 {
+			return words.Say("standing.empty"), false, err
+		}
 	}
-	return words.Say("standing.person"), true
+	switch {
+	case s.c.State == "" && s.c.LastUpdate != nil:
+		return words.Say("standing.read", dateText(words, passerelle.DateOf(*s.c.LastUpdate, pc.zone))), false, nil
+	case s.c.State == "" || s.c.State == passerelle.Validating:
+		return words.Say("standing.reading"), false, nil
+	case s.c.State.Resolution() == passerelle.ByRetry:
+		return words.Say("standing.retry"), true, nil
+	}
+	return words.Say("standing.person"), true, nil
 }
 
 // manage adds the content that only people who manage their connections see.
 func (w *Webview) manage(pc *pageContext, s *flowConnection, b *sharingBody) error {
-	f := s.Filter
-	unfiltered := f.accounts() && len(f.IBANs)+len(f.Types)+len(f.Usages) == 0
-	text, bad := s.stateText(pc, unfiltered && len(b.Accounts) == 0)
+	text, bad, err := w.stateText(pc, s)
+	if err != nil {
+		return err
+	}
 	b.Standing, b.Forget = text, s.address(pc, "step", stepForget)
 	if s.takesFiles() {
 		b.Files = s.address(pc, "step", stepFiles)
@@ -261,7 +270,6 @@ func (w *Webview) manage(pc *pageContext, s *flowConnection, b *sharingBody) err
 	if s.Connection == 0 {
 		b.Back = pc.to(s.flowSession)
 	}
-	var err error
 	b.Done, err = w.changed(pc, s)
 	return err
 }
