@@ -246,12 +246,12 @@ func (c *Console) withdrawExcess(pc *page.Context, p, made *payment.Payment) err
 // refundDraft returns the draft of the payment in the other direction, without a redirect URI.
 func refundDraft(p *payment.Payment, earlier refunds, amount, label, payee string) (payment.Draft, error) {
 	in := p.Instructions[0]
-	money, err := passerelle.ParseMoney("amount", amount, in.Amount.Currency)
+	money, err := passerelle.ParseMoney("Amount", amount, in.Amount.Currency)
 	if err != nil {
 		return payment.Draft{}, err
 	}
 	if money.Minor > earlier.Left.Minor {
-		return payment.Draft{}, passerelle.InvalidField("amount", "must be at most %s, the amount that is not refunded yet", earlier.Left.Decimal())
+		return payment.Draft{}, passerelle.InvalidField("Amount", "must be at most %s, the amount that is not refunded yet", earlier.Left.Decimal())
 	}
 	from, to := in.Beneficiary, *p.Payer
 	if to.Label == "" {
