@@ -124,6 +124,13 @@ func (c *Console) readerName(uuid string) string {
 	return uuid
 }
 
+// takesFiles reports whether the connections to a connector accept statement files. Nobody renews
+// the consent to such a connection, so pages do not show its end.
+func (c *Console) takesFiles(uuid string) bool {
+	reader, known := c.Aggregation.Connectors.DataReader(uuid)
+	return known && reader.Profile().Data.TakesFiles
+}
+
 // troublesData is the content of a page that lists connections that cannot be read, or connections
 // with consents that end soon.
 type troublesData struct {
@@ -311,6 +318,10 @@ func (c *Console) showConnection(pc *page.Context, revealed bool) error {
 		return err
 	}
 	institution := c.institutionWord(one.Connector)
+	open := c.takesFiles(one.Connector)
+	if open {
+		one.ConsentUntil = nil
+	}
 	data := connectionData{
 		connectionRow: c.connectionRow(pc, one), Institution: institution, InWebview: inWebview(one.State),
 		Facts: connectionFacts(pc, one, institution, revealed), Reading: one.Locked, MayAct: mayAct(pc), Revealed: revealed,
@@ -319,9 +330,7 @@ func (c *Console) showConnection(pc *page.Context, revealed bool) error {
 	if err != nil {
 		return fmt.Errorf("list the sources of connection %d: %w", id, err)
 	}
-	for _, s := range sources {
-		data.Sources = append(data.Sources, sourceRow{s.Name, sourceText(s.Name, institution), page.ConnectionWord(s.State), pc.WhenEver(s.LastUpdate), pc.WhenEver(s.AccessExpire), pc.WhenEver(s.Disabled)})
-	}
+	data.Sources = sourceRows(pc, sources, institution, open)
 	w := pc.Window(2)
 	syncs, err := bankstore.From(c.DB).ConnectionLogs(pc, bankstore.ConnectionLogFilter{Domain: pc.Domain.ID, User: user, Connection: id}, w)
 	if err != nil {
@@ -346,6 +355,18 @@ func hasMessage(one bankstore.Connection, syncs []bankstore.ConnectionLog) bool 
 // hidesMessages reports whether the page masks messages that the operator may reveal.
 func hidesMessages(pc *page.Context) bool {
 	return pc.Domain.Kind != passerelle.Sandbox && pc.MayReveal()
+}
+
+// sourceRows returns the sources of a connection. It leaves out the end of the access if open is set.
+func sourceRows(pc *page.Context, sources []bankstore.ConnectionSource, institution string, open bool) []sourceRow {
+	var rows []sourceRow
+	for _, s := range sources {
+		if open {
+			s.AccessExpire = nil
+		}
+		rows = append(rows, sourceRow{s.Name, sourceText(s.Name, institution), page.ConnectionWord(s.State), pc.WhenEver(s.LastUpdate), pc.WhenEver(s.AccessExpire), pc.WhenEver(s.Disabled)})
+	}
+	return rows
 }
 
 func connectionFacts(pc *page.Context, one bankstore.Connection, institution string, revealed bool) []page.DetailRow {

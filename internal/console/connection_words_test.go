@@ -1,10 +1,12 @@
 package console_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
+	"passerelle/connector/statements"
 	"passerelle/internal/operators"
 )
 
@@ -49,6 +51,9 @@ func TestAConnectionIsExplained(t *testing.T) {
 		if guide := d.get("/docs/guides/webviews"); !strings.Contains(guide.body, `id="links"`) {
 			t.Error("the link to the guide leads nowhere")
 		}
-		d.shows(connection("one"), []string{"Last successful sync", "This connection works."}, webview, "Last sync<", "nstitution")
+		var files struct{ ID json.Number }
+		d.JSON(d.OK(d.Call("POST", "/users/me/connections", token, map[string]any{"connector_uuid": statements.UUID})), &files)
+		d.shows(d.userPath(user, "/connections/"+files.ID.String()), []string{"Statement files", "This connection works."}, "Consent ends", ">2036-")
+		d.shows(connection("one"), []string{"Consent ends", "Last successful sync", "This connection works."}, webview, "Last sync<", "nstitution")
 	})
 }
