@@ -144,7 +144,7 @@ func (w *Webview) describe(pc *pageContext, t *flowSession, all []bankstore.Conn
 func shortName(words web.Words, a passerelle.BankAccount) string {
 	name, number := cmp.Or(nameOf(a), kindText(words, a)), cmp.Or(plainNumber(a.IBAN), a.Number)
 	if last := lastFour(number); last != "" {
-		name += " …" + last
+		name += " …\u2060" + last // U+2060 prevents a line break after the ellipsis
 	}
 	return name
 }
