@@ -326,6 +326,15 @@ func (l pageInspection) orders() {
 	p := l.create(l.t, nil)
 	l.at("few-banks", p, "", `.banks`)
 	l.at("one-bank", p, "&bank=bank-0", `#number`)
+	beside, err := chromedp.Run(l.browser, chromedp.Evaluate[bool](`(() => {
+		document.querySelector(".chosen .name").textContent = "Postbank";
+		const [name, link] = [".chosen .name", ".chosen a"].map((part) => document.querySelector(part).getBoundingClientRect());
+		return link.top < name.bottom && name.top < link.bottom;
+	})()`))
+	must(l.t, err)
+	if !beside {
+		l.t.Error("the link to other banks is not beside a short name")
+	}
 	must(l.t, chromedp.Do(l.browser,
 		chromedp.SendKeys(`#holder`, "Anne"), chromedp.SendKeys(`#number`, "FR7630006000011234567890188"), chromedp.SendKeys(`[id="field.login"]`, "1"),
 		chromedp.Click(`[type=radio]`), chromedp.Click(`main form .actions button`),
