@@ -113,7 +113,7 @@ func TestAWaitingPageStaysUntilItChanges(t *testing.T) {
 		window.before = true
 		const asked = []
 		const fetch = window.fetch
-		window.fetch = async (...all) => { const answer = await fetch(...all); asked.push((all[1]?.method ?? "GET") + " " + answer.type); return answer }
+		window.fetch = async (...all) => { const answer = await fetch(...all); if (asked.length || all[1]?.method) asked.push((all[1]?.method ?? "GET") + " " + answer.type); return answer }
 		while (asked.length < 2) {
 			if (!asked.length) document.dispatchEvent(new Event("visibilitychange"))
 			await new Promise((done) => setTimeout(done, 50))
