@@ -177,11 +177,21 @@ func (s DataSettings) check() error {
 		names = append(names, f.Name)
 		claims = append(claims,
 			Unless(f.Name != "" && f.Label != "", "a field without name or label: %+v", f),
-			Unless(!slices.Contains(parameterNames, f.Name), "the name of field %s is the name of a parameter: choose another", f.Name),
 			oneOf(fmt.Sprintf("type of the field %q", f.Name), f.Type, FieldTypes()),
 			Unless((f.Type == "list") == (len(f.Values) > 0), "values of field %s: %v", f.Name, f.Values))
 	}
-	return errors.Join(append(claims, Unless(distinct(names), "a field comes twice: %v", names))...)
+	return errors.Join(append(claims, checkFieldNames(s.Fields), Unless(distinct(names), "a field comes twice: %v", names))...)
+}
+
+// Check returns the faults of an outcome as an error, or nil.
+func (o Outcome) Check() error { return checkFieldNames(o.Fields) }
+
+func checkFieldNames(fields []Field) error {
+	var claims []error
+	for _, f := range fields {
+		claims = append(claims, Unless(!slices.Contains(parameterNames, f.Name), "the name of field %s is the name of a parameter: choose another", f.Name))
+	}
+	return errors.Join(claims...)
 }
 
 func accountTypes() []string {

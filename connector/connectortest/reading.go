@@ -123,7 +123,7 @@ func (s Customer) walk(ctx context.Context, act func(context.Context, connector.
 	request, asked := s.Request(), false
 	for range maxSteps {
 		o, err := s.Reader.Read(ctx, request, out)
-		if err != nil {
+		if err = errors.Join(err, o.Check()); err != nil {
 			return o, request, fmt.Errorf("a read: %w", err)
 		}
 		if o.Memory != nil {

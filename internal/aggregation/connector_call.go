@@ -176,6 +176,9 @@ func bounded(o connector.Outcome, now time.Time) (connector.Outcome, error) {
 	case o.ConsentUntil != nil && (o.ConsentUntil.Before(now) || o.ConsentUntil.Sub(now) > maxConsent):
 		return o, fmt.Errorf("%w: a consent ends after now, and within ten years", errInvalidData)
 	}
+	if err := o.Check(); err != nil {
+		return o, fmt.Errorf("%w: %w", errInvalidData, err)
+	}
 	o.Message, o.URL = passerelle.Excerpt(storable(o.Message), maxMessage), storable(o.URL)
 	o.RetryAfter = min(o.RetryAfter, maxRetryAfter)
 	return o, nil

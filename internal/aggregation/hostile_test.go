@@ -219,6 +219,7 @@ func spoiltOutcomes() map[string]connectorFault {
 		"a state without end":     {institutionData: ends(connector.Outcome{State: passerelle.Validating}), state: "bug", events: allRead},
 		"a memory of 2 MB":        {institutionData: ends(connector.Outcome{Memory: make([]byte, 2<<20)}), state: "bug", events: allRead},
 		"a field of 10 MB":        {institutionData: ends(connector.Outcome{State: "wrongpass", Fields: []connector.Field{{Name: strings.Repeat("x", 10<<20)}}}), state: "bug", events: allRead},
+		"a field named resume":    {institutionData: ends(connector.Outcome{State: "additionalInformationNeeded", Fields: []connector.Field{{Name: "otp"}, {Name: "resume"}}}), state: "bug", events: allRead},
 		"a long address":          {institutionData: ends(connector.Outcome{State: "webauthRequired", URL: "https://bank.example/?token=" + strings.Repeat("x", 8000)}), state: "webauthRequired", events: allRead},
 		"an address of 10 MB":     {institutionData: ends(connector.Outcome{State: "webauthRequired", URL: strings.Repeat("x", 10<<20)}), state: "bug", events: allRead},
 		"a consent that is over":  {institutionData: ends(connector.Outcome{ConsentUntil: &past}), state: "bug", events: allRead},
