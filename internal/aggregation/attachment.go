@@ -24,7 +24,7 @@ func validAttachments(supplied []passerelle.AttachmentDetails) ([]passerelle.Att
 	for i := range kept {
 		a := &kept[i]
 		if !validKey(a.Key) {
-			return nil, fmt.Errorf("%w: an attachment has a key of 1 to %d bytes", errInvalidData, maxKeyLength)
+			return nil, fmt.Errorf("%w: an attachment has a key of %s", errInvalidData, keyForm)
 		}
 		a.Name, a.Description, a.MediaType = storable(a.Name), storable(a.Description), storable(a.MediaType)
 	}

@@ -532,6 +532,12 @@ func TestLogsHoldNothingPersonal(t *testing.T) {
 				err := out.Accounts([]passerelle.AccountDetails{{Key: person, Currency: person}})
 				return connector.Outcome{}, fmt.Errorf("%s: %w", person, err)
 			}, "a currency is none of ISO 4217"},
+			"a key with a NUL": {func(_ context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
+				return connector.Outcome{}, out.Accounts([]passerelle.AccountDetails{{Key: person + "\x00"}})
+			}, "distinct keys of 1 to 255 bytes of valid UTF-8 without NUL"},
+			"a row's key": {func(_ context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
+				return connector.Outcome{}, errors.Join(out.Accounts(b.accounts), out.Transactions("a", []passerelle.TransactionDetails{booked("\xff", 1)}))
+			}, "a key of 1 to 255 bytes of valid UTF-8 without NUL"},
 			"a state":   {ending(connector.Outcome{State: person}), "no run ends in such a state"},
 			"a consent": {ending(connector.Outcome{ConsentUntil: &moonLanding}), "a consent ends after now"},
 			"a memory":  {ending(connector.Outcome{Memory: []byte(strings.Repeat(person, 1<<20))}), "a run leaves at most"},
@@ -552,6 +558,9 @@ func TestLogsHoldNothingPersonal(t *testing.T) {
 			}
 			if !strings.Contains(log.String(), connectorFault.says) {
 				t.Errorf("%s: the log does not say %q: %.500s", name, connectorFault.says, &log)
+			}
+			if strings.Count(log.String(), "the connector gave invalid data") > 1 {
+				t.Errorf("%s: the log repeats itself: %.500s", name, &log)
 			}
 		}
 	})

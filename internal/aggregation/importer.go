@@ -156,18 +156,18 @@ func (im *importer) checkEmpty() error {
 
 func (im *importer) account(known *bankstore.StoredAccount, details passerelle.AccountDetails) error {
 	if _, twice := im.accounts[details.Key]; twice || !validKey(details.Key) {
-		return fmt.Errorf("%w: accounts have distinct keys of 1 to %d bytes", errInvalidData, maxKeyLength)
+		return fmt.Errorf("%w: accounts have distinct keys of %s", errInvalidData, keyForm)
 	}
 	details.Type = details.Type.Details().Type
-	encoded, err := bankstore.EncodeDetails(details)
+	stored, err := encoded(details)
 	if err = errors.Join(err, checkCurrencies(details.Currency)); err != nil {
-		return fmt.Errorf("%w: %w", errInvalidData, err)
+		return err
 	}
 	a := &syncedAccount{}
 	if known == nil {
 		a.StoredAccount, err = im.found(details)
 	} else {
-		a.StoredAccount, err = im.refreshed(*known, details, encoded.Digest)
+		a.StoredAccount, err = im.refreshed(*known, details, stored.Digest)
 	}
 	a.transactions, a.investments = im.transactionsReconciler(a), im.investmentsReconciler(a)
 	im.accounts[details.Key], im.accountKeys = a, append(im.accountKeys, details.Key)
@@ -325,7 +325,7 @@ func (a *syncedAccount) booked(page []passerelle.TransactionDetails) ([]passerel
 			return nil, fmt.Errorf("%w: a transaction has a day and a label of at most %d bytes", errInvalidData, maxWording)
 		}
 		attachments, err := validAttachments(d.Attachments)
-		if err = errors.Join(err, checkAmount(d.Value), checkCurrencies(d.OriginalCurrency, d.CommissionCurrency)); err != nil {
+		if err = errors.Join(err, checkAmount(&d.Value), checkCurrencies(d.OriginalCurrency, d.CommissionCurrency)); err != nil {
 			return nil, err
 		}
 		d.Attachments = attachments
@@ -343,9 +343,9 @@ func (a *syncedAccount) booked(page []passerelle.TransactionDetails) ([]passerel
 	return booked, nil
 }
 
-// checkAmount refuses amounts that database queries cannot compare exactly.
-func checkAmount(d decimal.Decimal) error {
-	if d.Coef() > math.MaxInt64 || d.Scale() > bankstore.ValueDigits {
+// checkAmount refuses amounts that database queries cannot compare exactly. Nil is allowed.
+func checkAmount(d *decimal.Decimal) error {
+	if d != nil && (d.Coef() > math.MaxInt64 || d.Scale() > bankstore.ValueDigits) {
 		return fmt.Errorf("%w: an amount has more digits than any", errInvalidData)
 	}
 	return nil

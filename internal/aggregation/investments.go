@@ -54,7 +54,7 @@ func assetsOf(page passerelle.Assets) ([]bankstore.NewAsset, error) {
 	}
 	for _, one := range all {
 		if !validKey(one.Key) {
-			err = errors.Join(err, fmt.Errorf("%w: an asset has a key of 1 to %d bytes", errInvalidData, maxKeyLength))
+			err = errors.Join(err, fmt.Errorf("%w: an asset has a key of %s", errInvalidData, keyForm))
 		}
 	}
 	return all, err

@@ -13,11 +13,13 @@ import (
 )
 
 // pageSize is the number of rows that are compared at a time. maxPerRun limits the rows of an
-// account or a subscription in a run. maxKeyLength limits the key of a row, in bytes.
+// account or a subscription in a run. maxKeyLength limits the key of a row, in bytes. keyForm says
+// for the log which texts can be keys.
 const (
 	pageSize     = 500
 	maxPerRun    = 2_000_000
 	maxKeyLength = 255
+	keyForm      = "1 to 255 bytes of valid UTF-8 without NUL"
 )
 
 // reconciler compares an institution's rows with the stored rows of an account or subscription, by
@@ -100,9 +102,18 @@ func (rc *reconciler[D]) reconcilePage(im *importer, page []D) error {
 	}
 	changes, err := rc.compare(fresh, known)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errInvalidData, err)
+		return err
 	}
 	return rc.write(im, changes)
+}
+
+// encoded returns details in the form to store.
+func encoded(details any) (bankstore.Details, error) {
+	d, err := bankstore.EncodeDetails(details)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errInvalidData, err)
+	}
+	return d, err
 }
 
 // known returns the stored rows with these keys.
@@ -140,7 +151,7 @@ func (rc *reconciler[D]) unseen(page []D) ([]D, []string, error) {
 	for _, d := range page {
 		key := rc.key(d)
 		if !validKey(key) || len(rc.seen) >= maxPerRun {
-			return nil, nil, fmt.Errorf("%w: a row has a key of 1 to %d bytes, and there are at most %d", errInvalidData, maxKeyLength, maxPerRun)
+			return nil, nil, fmt.Errorf("%w: a row has a key of %s, and there are at most %d", errInvalidData, keyForm, maxPerRun)
 		}
 		if _, twice := rc.seen[hashed(key)]; !twice {
 			rc.seen[hashed(key)] = struct{}{}
@@ -166,7 +177,7 @@ type changedRow[D any] struct {
 func (rc *reconciler[D]) compare(fresh []D, known map[string]bankstore.Known) (pageChanges[D], error) {
 	var n pageChanges[D]
 	for _, d := range fresh {
-		details, err := bankstore.EncodeDetails(rc.details(d))
+		details, err := encoded(rc.details(d))
 		if err != nil {
 			return n, err
 		}

@@ -68,17 +68,17 @@ func (im *importer) Subscriptions(all []passerelle.SubscriptionDetails) error {
 
 func (im *importer) subscription(known *bankstore.StoredSubscription, details passerelle.SubscriptionDetails) error {
 	if _, twice := im.subscriptions[details.Key]; twice || !validKey(details.Key) {
-		return fmt.Errorf("%w: subscriptions have distinct keys of 1 to %d bytes", errInvalidData, maxKeyLength)
+		return fmt.Errorf("%w: subscriptions have distinct keys of %s", errInvalidData, keyForm)
 	}
-	encoded, err := bankstore.EncodeDetails(details)
+	stored, err := encoded(details)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errInvalidData, err)
+		return err
 	}
 	s := &syncedSubscription{}
 	if known == nil {
 		s.StoredSubscription, err = im.foundSubscription(details)
 	} else {
-		s.StoredSubscription, err = im.refreshedSubscription(*known, details, encoded.Digest)
+		s.StoredSubscription, err = im.refreshedSubscription(*known, details, stored.Digest)
 	}
 	s.documents = im.documentsReconciler(s)
 	im.subscriptions[details.Key], im.subscriptionKeys = s, append(im.subscriptionKeys, details.Key)
@@ -133,20 +133,12 @@ func (im *importer) Documents(key string, page []passerelle.DocumentDetails) err
 	}
 	bills := slices.Clone(page)
 	for i := range bills {
-		if err := checkDocumentAmount(bills[i]); err != nil {
+		if err := errors.Join(checkAmount(bills[i].Total), checkCurrencies(bills[i].Currency)); err != nil {
 			return err
 		}
 		bills[i].MediaType = storable(bills[i].MediaType)
 	}
 	return s.documents.reconcile(im, bills)
-}
-
-// checkDocumentAmount refuses invalid totals and currencies.
-func checkDocumentAmount(d passerelle.DocumentDetails) error {
-	if d.Total == nil {
-		return checkCurrencies(d.Currency)
-	}
-	return errors.Join(checkAmount(*d.Total), checkCurrencies(d.Currency))
 }
 
 func (im *importer) documentsReconciler(s *syncedSubscription) reconciler[passerelle.DocumentDetails] {
