@@ -31,8 +31,9 @@ func (t TransactionType) Known() bool { return transactionTypes[t] }
 // negative for money that leaves the account. Dates are calendar days of the institution. Instants
 // are nil when the institution does not report them.
 type TransactionDetails struct {
-	// Key is the institution's own key for the transaction within its account. If the bank has no
-	// such key, the connector derives a stable one.
+	// Key is the institution's own key for the transaction within its account. Different
+	// transactions of an account have different keys. If the bank has no key, the connector derives
+	// a stable one.
 	Key string
 	// Date is required. It is usually the booking day or, for a coming transaction, the expected
 	// day. VDate is the value day, and RDate is the day of the transaction itself. BDate is the

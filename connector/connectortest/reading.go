@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -26,7 +27,7 @@ type Customer struct {
 
 var readingRules = []rule[Customer]{
 	{"the profile says what is read", "a profile with data settings, a capability and a source whose fields accept the values of the test", coherentReading},
-	{"whoever agrees is read", "after the person agreed, all accounts are listed once, each with a key, and each wanted account is read to its end", agreedIsRead},
+	{"whoever agrees is read", "after the person agreed, all accounts are listed once, each with a key, and each wanted account is read to its end; different transactions of an account have different keys", agreedIsRead},
 	{"whoever refuses is not read", "a person who refuses is left in a state that they can end, and no account was listed", refusedIsNotRead},
 	{"only what is wanted is read", "accounts that are not wanted are not read", onlyWantedIsRead},
 	{"keys stay the same", "two reads have the same keys of accounts and transactions", keysStay},
@@ -43,7 +44,7 @@ type collected struct {
 	mu       sync.Mutex
 	accounts []passerelle.AccountDetails
 	listed   int
-	keys     map[string]map[string]bool
+	rows     map[string]map[string]passerelle.TransactionDetails
 	ended    map[string]int
 	// only is the key of the wanted account, or empty if all accounts are wanted. first means that
 	// only the first account in the list is wanted. Transactions, Assets and AccountRead return the
@@ -55,7 +56,7 @@ type collected struct {
 }
 
 func newCollected() *collected {
-	return &collected{keys: map[string]map[string]bool{}, ended: map[string]int{}}
+	return &collected{rows: map[string]map[string]passerelle.TransactionDetails{}, ended: map[string]int{}}
 }
 
 func (c *collected) Accounts(all []passerelle.AccountDetails) error {
@@ -89,14 +90,17 @@ func (c *collected) Transactions(account string, page []passerelle.TransactionDe
 	if c.listed != 1 || !c.wants(account) || c.ended[account] > 0 {
 		c.wrong = errors.New("transactions of an account that is not listed, not wanted or was ended")
 	}
-	if c.keys[account] == nil {
-		c.keys[account] = map[string]bool{}
+	if c.rows[account] == nil {
+		c.rows[account] = map[string]passerelle.TransactionDetails{}
 	}
 	for _, d := range page {
 		if d.Key == "" || d.Date.IsZero() {
 			c.wrong = errors.New("a transaction has no key or no day")
 		}
-		c.keys[account][d.Key] = true
+		if before, twice := c.rows[account][d.Key]; twice && !reflect.DeepEqual(before, d) {
+			c.wrong = fmt.Errorf("two different transactions of an account have the key %q", d.Key)
+		}
+		c.rows[account][d.Key] = d
 	}
 	return c.fails
 }
@@ -217,7 +221,9 @@ func keysStay(ctx context.Context, s Customer) error {
 	if o, err := s.Reader.Read(ctx, request, after); err != nil || o.State != "" {
 		return fmt.Errorf("a second read ends in %q, %w", o.State, err)
 	}
-	same := maps.EqualFunc(before.keys, after.keys, func(a, b map[string]bool) bool { return maps.Equal(a, b) })
+	same := maps.EqualFunc(before.rows, after.rows, func(a, b map[string]passerelle.TransactionDetails) bool {
+		return maps.EqualFunc(a, b, func(_, _ passerelle.TransactionDetails) bool { return true })
+	})
 	if !same || len(before.accounts) != len(after.accounts) {
 		return errors.New("a second read has other keys than the first")
 	}

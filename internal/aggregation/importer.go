@@ -56,6 +56,9 @@ type importer struct {
 
 	subscriptions    map[string]*syncedSubscription
 	subscriptionKeys []string
+
+	// lostRows counts the rows that were left out because a different row had the same key.
+	lostRows int
 }
 
 func newImporter(ctx context.Context, run *syncRun) *importer {
@@ -246,7 +249,6 @@ func (im *importer) store(fn func(tx *store.Tx) error, events ...store.EmittedEv
 }
 
 // storeWithEvent does the same as writeWithEvents for one event, but wraps a failure in errStore.
-// The connector then passes this error on.
 func (im *importer) storeWithEvent(event func() (store.EmittedEvent, error), fn func(tx *store.Tx) error) error {
 	err := im.events.writeWithEvents(im.ctx, func() ([]store.EmittedEvent, error) {
 		e, err := event()
@@ -363,7 +365,7 @@ func checkCurrencies(codes ...passerelle.Currency) error {
 
 func (im *importer) transactionsReconciler(a *syncedAccount) reconciler[passerelle.TransactionDetails] {
 	return reconciler[passerelle.TransactionDetails]{
-		seen:    map[uint64]struct{}{},
+		seen:    map[uint64]int64{},
 		key:     func(d passerelle.TransactionDetails) string { return d.Key },
 		details: func(d passerelle.TransactionDetails) any { return d },
 		rows:    bankstore.SyncedTransactions(a.StoredAccount),
@@ -403,13 +405,12 @@ func (im *importer) AccountRead(key string, from passerelle.Date) error {
 	if _, wanted := im.Wanted(key); !wanted || a.read {
 		return fmt.Errorf("%w: the end of an account that was not requested", errInvalidData)
 	}
-	err := im.lease.db.Together(im.ctx,
+	missing := []func(*store.Reader) error{
 		func(r *store.Reader) error { return a.transactions.findMissing(im.ctx, r, from) },
-		func(r *store.Reader) error { return a.investments.findMissing(im.ctx, r, passerelle.Date{}) })
-	if err != nil {
-		return err
+		func(r *store.Reader) error { return a.investments.findMissing(im.ctx, r, passerelle.Date{}) },
 	}
 	for _, end := range []func() error{
+		func() error { return im.lease.db.Together(im.ctx, missing...) },
 		func() error { return a.transactions.markMissing(im) },
 		func() error { return im.cluster(a) },
 		func() error { return a.investments.markMissing(im) },

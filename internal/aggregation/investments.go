@@ -62,7 +62,7 @@ func assetsOf(page passerelle.Assets) ([]bankstore.NewAsset, error) {
 
 func (im *importer) investmentsReconciler(a *syncedAccount) reconciler[bankstore.NewAsset] {
 	return reconciler[bankstore.NewAsset]{
-		seen:    map[uint64]struct{}{},
+		seen:    map[uint64]int64{},
 		key:     bankstore.NewAsset.StoredKey,
 		details: func(n bankstore.NewAsset) any { return n.Details },
 		rows:    bankstore.SyncedAssets(a.StoredAccount),

@@ -13,8 +13,7 @@ import (
 )
 
 // pageSize is the number of rows that are compared at a time. maxPerRun limits the rows of an
-// account or a subscription in a run. maxKeyLength limits the key of a row, in bytes. keyForm says
-// for the log which texts can be keys.
+// account or a subscription in a run. keyForm says which texts can be keys, for the log.
 const (
 	pageSize     = 500
 	maxPerRun    = 2_000_000
@@ -37,8 +36,8 @@ type reconciler[D any] struct {
 	update      func(tx *store.Tx, id int64, d D, at time.Time) error
 	markDeleted func(tx *store.Tx, id int64, at time.Time)
 	count       func(tx *store.Tx, there, gone int64)
-	// seen contains the hashes of the keys that were reported in the run.
-	seen map[uint64]struct{}
+	// seen contains the digests of the rows that were reported in the run, by the hashes of their keys.
+	seen map[uint64]int64
 	// empty means that no row was stored before the run, so no row is known or missing. own means
 	// that some rows have the number bankstore.Unreported. Both are valid once checked is true.
 	empty, own, checked bool
@@ -51,7 +50,7 @@ type reconciler[D any] struct {
 	missing []int64
 }
 
-// newRow is a row that is not stored yet, with the content to store.
+// newRow is a reported row, with the content to store.
 type newRow[D any] struct {
 	row     D
 	details bankstore.Details
@@ -92,7 +91,7 @@ func (rc *reconciler[D]) reconcile(im *importer, page []D) error {
 }
 
 func (rc *reconciler[D]) reconcilePage(im *importer, page []D) error {
-	fresh, keys, err := rc.unseen(page)
+	fresh, keys, err := rc.unseen(im, page)
 	if err != nil || len(fresh) == 0 {
 		return err
 	}
@@ -100,11 +99,7 @@ func (rc *reconciler[D]) reconcilePage(im *importer, page []D) error {
 	if err != nil {
 		return err
 	}
-	changes, err := rc.compare(fresh, known)
-	if err != nil {
-		return err
-	}
-	return rc.write(im, changes)
+	return rc.write(im, rc.compare(fresh, known))
 }
 
 // encoded returns details in the form to store.
@@ -144,18 +139,25 @@ func (rc *reconciler[D]) checkEmpty(ctx context.Context, r *store.Reader) error 
 }
 
 // unseen returns the rows of a page that were not reported earlier in the run. Institutions book
-// transactions while pages are read, so some rows are reported twice.
-func (rc *reconciler[D]) unseen(page []D) ([]D, []string, error) {
-	var fresh []D
-	var keys []string
+// transactions while pages are read, so some rows are reported twice. Different rows are lost rows.
+func (rc *reconciler[D]) unseen(im *importer, page []D) ([]newRow[D], []string, error) {
+	fresh, keys := []newRow[D]{}, []string{}
 	for _, d := range page {
 		key := rc.key(d)
 		if !validKey(key) || len(rc.seen) >= maxPerRun {
 			return nil, nil, fmt.Errorf("%w: a row has a key of %s, and there are at most %d", errInvalidData, keyForm, maxPerRun)
 		}
-		if _, twice := rc.seen[hashed(key)]; !twice {
-			rc.seen[hashed(key)] = struct{}{}
-			fresh, keys = append(fresh, d), append(keys, key)
+		details, err := encoded(rc.details(d))
+		if err != nil {
+			return nil, nil, err
+		}
+		before, twice := rc.seen[hashed(key)]
+		switch {
+		case !twice:
+			rc.seen[hashed(key)] = details.Digest
+			fresh, keys = append(fresh, newRow[D]{d, details}), append(keys, key)
+		case before != details.Digest:
+			im.lostRows++
 		}
 	}
 	return fresh, keys, nil
@@ -174,25 +176,21 @@ type changedRow[D any] struct {
 	details D
 }
 
-func (rc *reconciler[D]) compare(fresh []D, known map[string]bankstore.Known) (pageChanges[D], error) {
+func (rc *reconciler[D]) compare(fresh []newRow[D], known map[string]bankstore.Known) pageChanges[D] {
 	var n pageChanges[D]
-	for _, d := range fresh {
-		details, err := encoded(rc.details(d))
-		if err != nil {
-			return n, err
-		}
-		before, isKnown := known[rc.key(d)]
+	for _, one := range fresh {
+		before, isKnown := known[rc.key(one.row)]
 		switch {
 		case !isKnown:
-			n.created = append(n.created, newRow[D]{d, details})
+			n.created = append(n.created, one)
 		case before.Deleted:
 			n.restored++
-			n.updated = append(n.updated, changedRow[D]{before.ID, d})
-		case details.Digest != before.Digest:
-			n.updated = append(n.updated, changedRow[D]{before.ID, d})
+			n.updated = append(n.updated, changedRow[D]{before.ID, one.row})
+		case one.details.Digest != before.Digest:
+			n.updated = append(n.updated, changedRow[D]{before.ID, one.row})
 		}
 	}
-	return n, nil
+	return n
 }
 
 func (rc *reconciler[D]) write(im *importer, n pageChanges[D]) error {

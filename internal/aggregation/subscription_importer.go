@@ -143,7 +143,7 @@ func (im *importer) Documents(key string, page []passerelle.DocumentDetails) err
 
 func (im *importer) documentsReconciler(s *syncedSubscription) reconciler[passerelle.DocumentDetails] {
 	return reconciler[passerelle.DocumentDetails]{
-		seen:    map[uint64]struct{}{},
+		seen:    map[uint64]int64{},
 		key:     func(d passerelle.DocumentDetails) string { return d.Key },
 		details: func(d passerelle.DocumentDetails) any { return d },
 		rows:    bankstore.SyncedDocuments(s.StoredSubscription),
@@ -169,11 +169,10 @@ func (im *importer) SubscriptionRead(key string) error {
 	if !im.SubscriptionWanted(key) || s.read {
 		return fmt.Errorf("%w: the end of a subscription that was not requested", errInvalidData)
 	}
-	err := s.documents.findMissing(im.ctx, &im.lease.db.Reader, passerelle.Date{})
-	if err == nil {
-		err = s.documents.markMissing(im)
+	if err := s.documents.findMissing(im.ctx, &im.lease.db.Reader, passerelle.Date{}); err != nil {
+		return err
 	}
-	if err != nil {
+	if err := s.documents.markMissing(im); err != nil {
 		return err
 	}
 	s.read = true

@@ -99,6 +99,9 @@ func (a *Aggregation) read(ctx context.Context, run *syncRun, reader connector.D
 	if broken := out.close(); broken != nil {
 		err = broken
 	}
+	if im.lostRows > 0 {
+		run.log.Warn("a connector gave different rows the same key, and only the first was stored", "connection", run.lease.c.ID, "connector", run.lease.c.Connector, "rows", im.lostRows)
+	}
 	if wanted.Err() != nil && unread(outcome, err) {
 		return errors.Join(wanted.Err(), run.interrupt(context.WithoutCancel(ctx), outcome.Memory))
 	}

@@ -26,10 +26,7 @@ func (a *Aggregation) EditTransaction(ctx context.Context, d passerelle.Domain, 
 	if e.None() {
 		return nil
 	}
-	return a.aboutTransaction(ctx, id, func(tx *store.Tx) error {
-		bankstore.In(tx).EditTransaction(d.ID, user, id, e, a.now(d))
-		return nil
-	})
+	return a.aboutTransaction(ctx, id, func(tx *store.Tx) error { bankstore.In(tx).EditTransaction(d.ID, user, id, e, a.now(d)); return nil })
 }
 
 // AttachDocument attaches a document of a user to one of the user's transactions. It also succeeds
