@@ -96,6 +96,7 @@ var mayImport = map[string][]string{
 	"internal/tracing/otlp":     {".", "internal/secretfile", "internal/tracing"},
 	"internal/supervision":      {},
 	"connector/*":               {".", "payment", "connector"},
+	"connector/connectortest":   {".", "payment", "connector", "connector/remote"},
 	"connector/sandbox":         {".", "payment", "connector", "connector/sandbox/customers", "connector/sandbox/speech"},
 	"connector/sandbox/*":       {".", "payment", "connector", "connector/sandbox/speech"},
 	"connector/statements":      {".", "connector", "connector/identity", "statementfile"},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"passerelle/connector"
+	"passerelle/connector/remote"
 	"passerelle/payment"
 )
 
@@ -87,7 +88,7 @@ func ended(ctx context.Context, s Subject) (*play, payment.Report, error) {
 func unsentOrderCannotBeAsked(ctx context.Context, s Subject) error {
 	for name, call := range s.calls() {
 		if r, err := call(ctx, s.Order()); !errors.Is(err, connector.ErrUnknownOrder) {
-			return fmt.Errorf("%s of a key that was never sent returned %+v and the error %q instead of ErrUnknownOrder", name, r, fmt.Sprint(err))
+			return fmt.Errorf("%s of a key that was never sent returned %s instead of %s", name, remote.Response(r, err), unknownOrder)
 		}
 	}
 	return s.expect(0, "answers and cancellations for an unknown order")
@@ -116,7 +117,7 @@ func cancellationIsReported(ctx context.Context, s Subject) error {
 		return err
 	}
 	if again, err := p.cancel(ctx); err != nil || again.Cancellation != first.Cancellation || again.ValidateURI != first.ValidateURI {
-		return fmt.Errorf("cancelling returned %+v and then %+v, %s", first, again, fmt.Sprint(err))
+		return fmt.Errorf("cancelling returned %s and then %s", remote.Response(first, nil), remote.Response(again, err))
 	}
 	if first.Cancellation == payment.CancellationAwaiting {
 		if err := s.Agree(ctx, p.order, first); err != nil {
@@ -149,7 +150,7 @@ func keptOrderGoesOn(ctx context.Context, s Subject) error {
 		return err
 	}
 	if r.Cancellation == payment.CancellationAwaiting || r.Status == payment.Declined || p.payment.Detail != "" {
-		return fmt.Errorf("an order that was kept is reported as %+v", r)
+		return fmt.Errorf("an order that was kept is reported as %s", remote.Response(r, nil))
 	}
 	if err := p.follow(ctx); err != nil {
 		return err
@@ -201,7 +202,7 @@ func cancelling(ctx context.Context, s Subject) (*play, payment.Report, error) {
 	}
 	r, err := p.cancel(ctx)
 	if err == nil && r.Cancellation == "" {
-		err = fmt.Errorf("the report does not mention the cancellation: %+v", r)
+		err = fmt.Errorf("the report does not mention the cancellation: %s", remote.Response(r, nil))
 	}
 	return p, r, err
 }

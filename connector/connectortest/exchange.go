@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"passerelle/connector"
+	"passerelle/connector/remote"
 	"passerelle/payment"
 )
 
@@ -35,10 +36,13 @@ func sentOrderIsKnown(ctx context.Context, s Subject) error {
 	return s.expect(1, "one Initiate and three Status")
 }
 
+// unknownOrder is the right response about an order that was never sent.
+var unknownOrder = remote.Response(payment.Report{}, connector.ErrUnknownOrder)
+
 func unsentOrderIsUnknown(ctx context.Context, s Subject) error {
 	report, err := s.Initiator.Status(ctx, s.Order())
 	if !errors.Is(err, connector.ErrUnknownOrder) {
-		return fmt.Errorf("Status of a key that was never sent returned %+v and the error %q instead of ErrUnknownOrder", report, fmt.Sprint(err))
+		return fmt.Errorf("Status of a key that was never sent returned %s instead of %s", remote.Response(report, err), unknownOrder)
 	}
 	return s.expect(0, "a mere Status")
 }
@@ -59,7 +63,7 @@ func repeatedKeyIsOneOrder(ctx context.Context, s Subject) error {
 		return err
 	}
 	if !reflect.DeepEqual(first, again) {
-		return fmt.Errorf("the same order got %+v and then %+v", first, again)
+		return fmt.Errorf("the same order got %s and then %s", remote.Response(first, nil), remote.Response(again, nil))
 	}
 	return s.expect(1, "two Initiate of one key")
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"passerelle/connector"
+	"passerelle/connector/remote"
 	"passerelle/payment"
 )
 
@@ -62,7 +63,7 @@ func (p *play) take(report payment.Report) error {
 		return err
 	}
 	if _, err := p.payment.Apply(report, p.order.Now); err != nil {
-		return fmt.Errorf("a %s payment refuses the report %+v: %w", p.payment.State, report, err)
+		return fmt.Errorf("a %s payment refuses the report %s: %w", p.payment.State, remote.Response(report, nil), err)
 	}
 	return nil
 }

@@ -327,6 +327,19 @@ func failureOf(err error) *failure {
 	return &failure{Kind: failed}
 }
 
+// Response returns a response about an order as programs send it, and the error of the call, if any.
+func Response(r payment.Report, err error) string {
+	answer := orderAnswer{Report: r, Error: failureOf(err)}
+	if err != nil {
+		answer.Report = payment.Report{}
+	}
+	raw, wrong := encode(answer)
+	if err = errors.Join(err, wrong); err != nil {
+		return fmt.Sprintf("%s (%v)", raw, err)
+	}
+	return string(raw)
+}
+
 // merge combines the outcomes of the beginning and the end of a read.
 func merge(first, last connector.Outcome) connector.Outcome {
 	if last.Memory == nil {
