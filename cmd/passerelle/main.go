@@ -121,22 +121,25 @@ func run(ctx context.Context, args, environment []string, out, diagnostics io.Wr
 // parse reads the command line. Variables in a file and in the environment set the flags that the
 // command line omits. parse returns all variables.
 func parse(p *program, args, environment []string, out, diagnostics io.Writer, exit func(int)) (*kong.Context, []string, error) {
-	environment, err := withConfigFile(args, environment)
+	all, err := withConfigFile(args, environment)
 	if err != nil {
 		return nil, nil, err
 	}
-	parser, err := newParser(p, environment, out, diagnostics, exit)
+	parser, err := newParser(p, all, out, diagnostics, exit)
 	if err != nil {
 		return nil, nil, err
 	}
 	command, err := parser.Parse(withNegatives(parser.Model, args))
 	if err == nil {
-		err = unknownVariables(parser.Model, environment)
+		err = unknownVariables(parser.Model, "the environment variable", environment)
+	}
+	if err == nil {
+		err = unknownVariables(parser.Model, configFlag+": "+configFileOf(args, environment)+": the variable", all)
 	}
 	if err == nil {
 		err = checkRanges(command)
 	}
-	return command, environment, err
+	return command, all, err
 }
 
 func execute(command *kong.Context, c *console) int {
@@ -265,14 +268,14 @@ func variable(flag *kong.Flag) string {
 }
 
 // unknownVariables refuses unknown variables, because a misspelt variable would otherwise silently
-// have no effect. Variables for tests are ignored.
-func unknownVariables(app *kong.Application, environment []string) error {
+// have no effect. The error begins with what. Variables for tests are ignored.
+func unknownVariables(app *kong.Application, what string, environment []string) error {
 	known := map[string]bool{}
 	eachFlag(app.Node, func(flag *kong.Flag) { known[variable(flag)] = true })
 	for _, pair := range environment {
 		name, _, _ := strings.Cut(pair, "=")
 		if strings.HasPrefix(name, variablePrefix) && !strings.HasPrefix(name, testPrefix) && !known[name] {
-			return fmt.Errorf("the environment variable %s is not known to this program", name)
+			return fmt.Errorf("%s %s is not known to this program", what, name)
 		}
 	}
 	return nil
