@@ -38,8 +38,7 @@ var (
 )
 
 // importer stores the data of a run page by page. It keeps the accounts and subscriptions in
-// memory. Of all other rows, it keeps only ids and hashes of keys. maxPerRun limits the reported
-// rows. The importer writes only new, changed and deleted rows.
+// memory, and of all other rows only ids and hashes. It writes only new, changed and deleted rows.
 type importer struct {
 	ctx     context.Context
 	lease   *lease
@@ -397,9 +396,8 @@ func newTransactions(all []newRow[passerelle.TransactionDetails], at time.Time) 
 	return stored
 }
 
-// AccountRead ends the read of an account. It marks unreported assets as deleted. It also marks
-// unreported transactions as deleted, unless they are before the argument from. It emits an event
-// with the changes.
+// AccountRead ends the read of an account, and emits an event with the changes. It marks unreported
+// assets as deleted, and unreported transactions unless they are before the argument from.
 func (im *importer) AccountRead(key string, from passerelle.Date) error {
 	a := im.accounts[key]
 	if _, wanted := im.Wanted(key); !wanted || a.read {

@@ -212,8 +212,7 @@ func (rc *reconciler[D]) write(im *importer, n pageChanges[D]) error {
 	})
 }
 
-// findMissing finds the rows that markMissing must mark. If the argument from is not zero,
-// findMissing leaves out rows before this day.
+// findMissing finds the rows that markMissing must mark. It leaves out rows before the day from.
 func (rc *reconciler[D]) findMissing(ctx context.Context, r *store.Reader, from passerelle.Date) error {
 	if err := rc.checkEmpty(ctx, r); err != nil {
 		return fmt.Errorf("%w: look for rows: %w", errStore, err)

@@ -162,8 +162,7 @@ func (im *importer) documentsReconciler(s *syncedSubscription) reconciler[passer
 	}
 }
 
-// SubscriptionRead ends the read of a subscription. It marks unreported documents as deleted. It
-// emits an event with the changes.
+// SubscriptionRead marks unreported documents as deleted, and emits an event with the changes.
 func (im *importer) SubscriptionRead(key string) error {
 	s := im.subscriptions[key]
 	if !im.SubscriptionWanted(key) || s.read {
