@@ -90,6 +90,7 @@ var mayImport = map[string][]string{
 	"internal/completion":       {},
 	"internal/presence":         {".", "connector"},
 	"internal/progress":         {},
+	"internal/output":           {},
 	"internal/envfile":          {},
 	"internal/secretfile":       {".", "internal/keys"},
 	"internal/tracing":          {},

@@ -10,14 +10,12 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/signal"
-	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -27,6 +25,7 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback" // certificate authorities, for machines and containers without certificate authorities
 
 	"passerelle"
+	"passerelle/internal/output"
 	"passerelle/internal/progress"
 )
 
@@ -69,6 +68,7 @@ type program struct {
 	Import     importCommand     `cmd:"" help:"Send statement files to a user's account in a running service." resume:"the imported files are kept; the same command sends all files again, and the service recognises what it has"`
 	Token      tokenCommand      `cmd:"" help:"Manage tokens for the operator's own programs."`
 	Config     configCommand     `cmd:"" help:"Read and change the settings of a domain."`
+	Terms      termsCommand      `cmd:"" help:"Publish the terms of service that payers accept."`
 	Webhook    webhookCommand    `cmd:"" help:"Manage webhooks, their deliveries, and how requests are authenticated."`
 	Keys       keysCommand       `cmd:"" help:"Manage the key file, whose keys encrypt the secrets in the database."`
 
@@ -304,64 +304,5 @@ func (c *console) meter(work string) *progress.Meter {
 	return progress.Start(c.err, c.json, work)
 }
 
-// show prints a result: as JSON when requested, otherwise for people, with a name and a value on
-// each line.
-func (c *console) show(result any) error {
-	if c.json {
-		encoder := json.NewEncoder(c.out)
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(result)
-	}
-	value := reflect.ValueOf(result)
-	if value.Kind() != reflect.Slice {
-		return c.showOne(value)
-	}
-	for i := range value.Len() {
-		if i > 0 {
-			fmt.Fprintln(c.out)
-		}
-		if err := c.showOne(value.Index(i)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// showOne prints the fields of a struct by their JSON names, without empty fields and lists. It
-// prints the number zero and the value false unless omitempty is set, because they may be results,
-// such as the number of due events. It aligns the lines of a value.
-func (c *console) showOne(value reflect.Value) error {
-	for value.Kind() == reflect.Pointer {
-		value = value.Elem()
-	}
-	for i := range value.NumField() {
-		name, option, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
-		field := value.Field(i)
-		result := field.CanInt() || field.Kind() == reflect.Bool
-		text := strings.ReplaceAll(lines(field), "\n", "\n"+strings.Repeat(" ", 17))
-		if text != "" && (!field.IsZero() || result && option == "") {
-			if _, err := fmt.Fprintf(c.out, "%-16s %s\n", name, text); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// lines returns a value as text for people. The items of a list are on one line if each item is one
-// word, and otherwise on a line each.
-func lines(value reflect.Value) string {
-	for value.Kind() == reflect.Pointer || value.Kind() == reflect.Interface {
-		value = value.Elem()
-	}
-	if value.Kind() != reflect.Slice {
-		return fmt.Sprint(value)
-	}
-	items, separator := make([]string, value.Len()), ", "
-	for i := range items {
-		if items[i] = fmt.Sprint(value.Index(i)); strings.Contains(items[i], " ") {
-			separator = "\n"
-		}
-	}
-	return strings.Join(items, separator)
-}
+// show prints the result of a command.
+func (c *console) show(result any) error { return output.Print(c.out, result, c.json) }

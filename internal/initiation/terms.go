@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"passerelle"
@@ -47,7 +49,7 @@ func (i *Initiation) Terms(ctx context.Context, d passerelle.Domain, language st
 	if err != nil {
 		return LocalizedTerms{}, err
 	}
-	return in(language, current), nil
+	return Localize(language, current), nil
 }
 
 func (i *Initiation) currentTerms(ctx context.Context, d passerelle.Domain) (store.Terms, error) {
@@ -61,8 +63,8 @@ func (i *Initiation) currentTerms(ctx context.Context, d passerelle.Domain) (sto
 	return current, nil
 }
 
-// in returns the terms in the language, or in a fallback language.
-func in(language string, t store.Terms) LocalizedTerms {
+// Localize returns the terms in the language, or in a fallback language.
+func Localize(language string, t store.Terms) LocalizedTerms {
 	shown := LocalizedTerms{ID: t.ID, Version: t.Version, Created: t.Created, Deleted: t.Deleted}
 	for _, one := range append([]string{language, fallbackLanguage}, languages(t)...) {
 		if content, there := t.Content[one]; there {
@@ -74,6 +76,67 @@ func in(language string, t store.Terms) LocalizedTerms {
 }
 
 func languages(t store.Terms) []string { return slices.Sorted(maps.Keys(t.Content)) }
+
+// These are the limits of published terms, in characters.
+const (
+	maxTermsVersion = 64
+	maxTermsText    = 100_000
+)
+
+var languageForm = regexp.MustCompile(`^[a-z]{2}$`)
+
+// PublishTerms puts a version of the terms into force for the payers who accept terms from now on.
+// Earlier acceptances keep their version. The content is the text by language, such as "en". The
+// act is recorded with the publication. PublishTerms fails with Invalid when the content is wrong
+// or the domain already had the version.
+func (i *Initiation) PublishTerms(ctx context.Context, d passerelle.Domain, version string, content map[string]string, act store.Audit) (store.Terms, error) {
+	t := store.Terms{Domain: d.ID, Version: version, Content: content, Created: i.now(d)}
+	if err := checkTerms(t); err != nil {
+		return t, err
+	}
+	err := i.DB.Write(ctx, func(tx *store.Tx) error {
+		if err := tx.PublishTerms(&t); err != nil {
+			return err
+		}
+		act.SubjectID = t.ID
+		return tx.Audit(act)
+	})
+	if errors.Is(err, store.ErrDuplicate) {
+		return t, passerelle.InvalidField("version", "must be new; the domain already had %q", version)
+	}
+	if err != nil {
+		return t, fmt.Errorf("publish terms of domain %d: %w", d.ID, err)
+	}
+	return t, nil
+}
+
+func checkTerms(t store.Terms) error {
+	if err := passerelle.CheckLine("version", t.Version, maxTermsVersion); err != nil {
+		return err
+	}
+	if version := strings.TrimSpace(t.Version); version == "" || version != t.Version || version == builtIn.Version {
+		return passerelle.InvalidField("version", "must be a name such as 2027-01, without blanks around it and not %q, the version of the built-in terms", builtIn.Version)
+	}
+	if len(t.Content) == 0 {
+		return passerelle.MissingField("text", "give the text in at least one language")
+	}
+	for _, language := range languages(t) {
+		if err := checkTermsText(language, t.Content[language]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkTermsText(language, text string) error {
+	if !languageForm.MatchString(language) {
+		return passerelle.InvalidField("text", "must name its language by two small letters (ISO 639-1), such as en")
+	}
+	if strings.TrimSpace(text) == "" {
+		return passerelle.InvalidField("text", "must not be empty in the language %s", language)
+	}
+	return passerelle.CheckText("text", text, maxTermsText)
+}
 
 // AcceptedTerms returns the terms that the payer of a payment accepted. The second result is false
 // when the payer accepted no terms.
@@ -88,7 +151,7 @@ func (i *Initiation) AcceptedTerms(ctx context.Context, d passerelle.Domain, p *
 	if err != nil {
 		return LocalizedTerms{}, false, fmt.Errorf("load the terms of payment %d: %w", p.ID, err)
 	}
-	return in(language, accepted), true, nil
+	return Localize(language, accepted), true, nil
 }
 
 // AcceptTerms records, for a payment in state created, that the payer accepted the terms in force.
