@@ -162,8 +162,8 @@ func FieldTypes() []string { return []string{"text", "password", "date", "list",
 // parameterNames are the names of parameters in requests that contain values of fields. A field with
 // such a name would never get a value.
 var parameterNames = []string{
-	"active", "background", "client_id", "connector_uuid", "expand", "expire", "id_bank", "id_connection", "id_connector",
-	"id_provider", "psu_requested", "redirect_uri", "refresh_auth", "resume", "source", "state", "token",
+	"active", "background", "connector_uuid", "expand", "expire", "id_bank", "id_connector", "id_provider",
+	"psu_requested", "refresh_auth", "resume", "source",
 }
 
 func (s DataSettings) check() error {

@@ -12,7 +12,7 @@ import (
 
 type termsCommand struct {
 	domainFlags
-	Publish termsPublish `cmd:"" help:"Put a new version of the terms into force. Payers who have accepted an earlier version keep it."`
+	Publish termsPublish `cmd:"" help:"Put a new version of the terms into force. Payments that were ordered before keep their version."`
 	Show    termsShow    `cmd:"" help:"Print the terms in force in one language."`
 }
 
@@ -70,7 +70,7 @@ func termsTexts(texts []string) (map[string]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--text: %w", err)
 		}
-		content[language] = strings.TrimSpace(string(text))
+		content[language] = strings.TrimSpace(strings.TrimPrefix(string(text), "\ufeff"))
 	}
 	return content, nil
 }

@@ -303,6 +303,26 @@ func TestWithdrawalDuringADueRead(t *testing.T) {
 	})
 }
 
+// TestWithdrawalDuringARequestedRead is about connections that the service reads only on request. A
+// withdrawal during such a read does not make the connection due.
+func TestWithdrawalDuringARequestedRead(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		kept, withdrawn := h.bothShared(s), h.bothShared(s)
+		h.sync()
+		storetest.Break(t, h.url, fmt.Sprint(`UPDATE connection SET next_try = NULL WHERE id = `, kept))
+		s.read = func(ctx context.Context, r connector.DataRequest, sink connector.Sink) (connector.Outcome, error) {
+			s.read = ofBoth(2)
+			outcome, err := ofBoth(2)(ctx, r, sink)
+			return outcome, errors.Join(err, h.Disconnect(ctx, h.domain, h.user.ID, withdrawn))
+		}
+		_, err := h.resume(kept)
+		must(t, err)
+		if n := h.sync(); n != 0 {
+			t.Errorf("%d connections are due, want none", n)
+		}
+	})
+}
+
 // TestWithdrawalRepeatsEachEvent: the only undelivered event of a sync is not CONNECTION_SYNCED. A
 // withdrawal drops it, so the next sync must repeat its other rows, and later syncs must not.
 func TestWithdrawalRepeatsEachEvent(t *testing.T) {

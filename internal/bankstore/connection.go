@@ -483,10 +483,13 @@ func (tx Tx) VersionConnection(domain passerelle.DomainID, id passerelle.Connect
 // HastenRead makes a healthy connection due at the time in the argument now. If the user is at the
 // institution, or a read in the background is under way, the connection is due at the time in the
 // argument later. It does not change a connection that is inactive or in a different state, or that
-// is due earlier. But if a process is reading such a due connection, it is due again after the read.
+// is due earlier. But if a process is reading such a due connection, it is due again at the time
+// later. An institution that notifies because of a read then causes no reads without a pause.
 func (tx Tx) HastenRead(domain passerelle.DomainID, id passerelle.ConnectionID, now, later time.Time) {
 	for states, at := range map[string]time.Time{"state IS NULL": now, "state IN ('webauthRequired', 'decoupled', 'validating')": later} {
-		tx.unit.Exec(`UPDATE connection SET next_try = $1 WHERE +domain_id = $2 AND id = $3 AND active AND (next_try IS NULL OR next_try > $1 OR lease_until >= {now}) AND `+database.Opaque(states+" AND deleted IS NULL"), database.Micros(at), int64(domain), int64(id))
+		tx.unit.Exec(`UPDATE connection SET next_try = CASE WHEN next_try <= $1 THEN CAST($2 AS BIGINT) ELSE CAST($1 AS BIGINT) END
+			WHERE +domain_id = $3 AND id = $4 AND active AND (next_try IS NULL OR next_try > $1 OR lease_until >= {now}) AND `+database.Opaque(states+" AND deleted IS NULL"),
+			database.Micros(at), database.Micros(later), int64(domain), int64(id))
 	}
 }
 

@@ -149,7 +149,7 @@ func (tx Tx) repeatReports(gone []withdrawal) {
 		read, changed := `{position}(e.holds, `+named+` || '#') > 0`, `{position}(e.holds, `+named+` || '@' || CAST(o.changed AS TEXT) || ' ') > 0`
 		due := c
 		at := due.Bind(gone[0].at)
-		tx.unit.Exec(`UPDATE connection SET next_try = `+at+` WHERE active AND (next_try > `+at+` OR lease_until >= {now}) AND `+database.Opaque("state IS NULL AND deleted IS NULL")+`
+		tx.unit.Exec(`UPDATE connection SET next_try = `+at+` WHERE active AND next_try IS NOT NULL AND (next_try > `+at+` OR lease_until >= {now}) AND `+database.Opaque("state IS NULL AND deleted IS NULL")+`
 			AND id IN (SELECT o.connection_id FROM `+from+` AND (`+read+` OR `+changed+`))`, due.Args...)
 		reading := fmt.Sprintf(`o.id AS owner, o.epoch AS since, CAST(substr(e.holds, {position}(e.holds, %[1]s || '#') + length(%[1]s || '#'), %[2]d) AS BIGINT) AS reading`, named, readDigits)
 		for _, rows := range of.rows {

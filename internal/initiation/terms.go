@@ -86,9 +86,9 @@ const (
 var languageForm = regexp.MustCompile(`^[a-z]{2}$`)
 
 // PublishTerms puts a version of the terms into force for the payers who accept terms from now on.
-// Earlier acceptances keep their version. The content is the text by language, such as "en". The
-// act is recorded with the publication. PublishTerms fails with Invalid when the content is wrong
-// or the domain already had the version.
+// Payments that were ordered before keep their version. The content is the text by language, such as
+// "en". The act is recorded with the publication. PublishTerms fails with Invalid when the content
+// is wrong or the domain already had the version.
 func (i *Initiation) PublishTerms(ctx context.Context, d passerelle.Domain, version string, content map[string]string, act store.Audit) (store.Terms, error) {
 	t := store.Terms{Domain: d.ID, Version: version, Content: content, Created: i.now(d)}
 	if err := checkTerms(t); err != nil {

@@ -5,6 +5,7 @@ package output
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -24,13 +25,13 @@ func Print(w io.Writer, result any, asJSON bool) error {
 	if value.Kind() != reflect.Slice {
 		return printOne(w, value)
 	}
+	separator := ""
 	for i := range value.Len() {
-		if i > 0 {
-			fmt.Fprintln(w)
-		}
-		if err := printOne(w, value.Index(i)); err != nil {
+		_, err := io.WriteString(w, separator)
+		if err = errors.Join(err, printOne(w, value.Index(i))); err != nil {
 			return err
 		}
+		separator = "\n"
 	}
 	return nil
 }

@@ -224,7 +224,11 @@ func (s *Service) showInvestments(ctx context.Context, c *httpapi.Caller, at set
 	if len(place) == 0 {
 		return shown, nil
 	}
-	parts, err := readBelow[passerelle.PocketDetails](ctx, s, at.assets(c, bankstore.Pockets, false), accountsIn(rows))
+	filter := at.assets(c, bankstore.Pockets, false)
+	if len(rows) == 1 {
+		filter.Investment = rows[0].ID // the account may have very many pockets of other positions
+	}
+	parts, err := readBelow[passerelle.PocketDetails](ctx, s, filter, accountsIn(rows))
 	if err != nil {
 		return nil, fmt.Errorf("list the pockets of %d investments: %w", len(rows), err)
 	}
