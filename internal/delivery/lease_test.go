@@ -66,35 +66,6 @@ func TestResultsOfALapsedLeaseAreDropped(t *testing.T) {
 	})
 }
 
-// A purge during a request may not lose the results that are stored together with the result of a
-// dropped delivery. Otherwise the service would send all of them again.
-func TestAPurgeDuringARequestRepeatsNothing(t *testing.T) {
-	onEach(t, func(t *testing.T, r *fixture) {
-		in := newInbox(t)
-		w := r.webhook(in.url, "")
-		r.emitOf(7, 1)
-		r.emit(1, 1)
-		r.clock.advance(400 * 24 * time.Hour)
-		in.answers(func(string) int {
-			now := r.clock.Now()
-			erased := r.DB.Erase(t.Context(), store.Erasure{Domain: r.domain.ID, User: 7, Since: now}, 100, now, now, now)
-			if err := errors.Join(erased, r.Purge(t.Context(), r.domain)); err != nil {
-				t.Error(err)
-			}
-			return http.StatusOK
-		})
-		r.run(2, 0)
-		r.run(0, 0)
-		if diff := cmp.Diff(map[string]int{"7.1": 1, "1.1": 1}, in.seen()); diff != "" {
-			t.Error(diff)
-		}
-		must(t, r.Purge(t.Context(), r.domain))
-		if left, err := r.DB.CountWebhookData(t.Context(), store.WebhookDataFilter{Domain: r.domain.ID, Webhook: w.ID}); err != nil || left > 0 {
-			t.Errorf("%d deliveries are left (%v)", left, err)
-		}
-	})
-}
-
 // In TestALateSenderSendsNoMore, two requests of a run take so long that the run's lease lapses. A
 // successor then sends all deliveries. After that, the late run must not send its other deliveries.
 func TestALateSenderSendsNoMore(t *testing.T) {

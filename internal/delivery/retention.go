@@ -12,8 +12,6 @@ import (
 const (
 	// healthKept is the time for which the hourly counts of requests to webhooks are stored.
 	healthKept = 30 * 24 * time.Hour
-	// droppedKept is the time for which a dropped delivery is stored at least.
-	droppedKept = 24 * time.Hour
 	// purgeBatch and purgeBatches limit each call of the store, as [store.Retention] describes. The
 	// next purge continues.
 	purgeBatch   = 1000
@@ -39,7 +37,7 @@ func (d *Delivery) Purge(ctx context.Context, domain passerelle.Domain) error {
 		return err
 	}
 	return d.DB.PurgeEvents(ctx, store.Retention{
-		Domain: domain.ID, Events: KeptSince(values, now), Health: now.Add(-healthKept), Dropped: now.Add(-droppedKept),
+		Domain: domain.ID, Events: KeptSince(values, now), Health: now.Add(-healthKept),
 		Batch: purgeBatch, Batches: purgeBatches,
 	})
 }

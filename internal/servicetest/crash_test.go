@@ -212,6 +212,7 @@ var elsewhere = map[string]string{
 	"initiation.(*Initiation).beginDue":             "payments of this load do not expire",
 	"initiation.(*Initiation).postpone":             "a bank of this load has news whenever it is asked, or nobody asks",
 	"delivery.(*Delivery).freeHeldBack":             "users of this load stay temporary, or do not",
+	"initiation.(*Initiation).PublishTerms":         "an operator's act",
 	"delivery.(*leaseSession).decide":               "an operator's act",
 	"delivery.(*Delivery).changeAdditions":          "an operator's act",
 	"delivery.(*leaseSession).once":                 "an operator's act",

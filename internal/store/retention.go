@@ -24,9 +24,6 @@ type Retention struct {
 	// Events is an instant in the domain's time. Older events are removed after all their
 	// deliveries have ended. Health is the instant before which health records are removed.
 	Events, Health time.Time
-	// Dropped is the instant since which dropped deliveries stay. The request of a delivery may be
-	// in flight when the delivery is dropped, and the result refers to the delivery.
-	Dropped time.Time
 	// Batch limits the number of rows that one statement removes. The limit for the attempts of
 	// finished deliveries is ten times as high. The parts of bodies have no limit. Batches limits
 	// the number of transactions in one call of PurgeEvents. The next call continues.
@@ -51,8 +48,8 @@ func (db *DB) PurgeEvents(ctx context.Context, r Retention) error {
 
 func (db *DB) purgeBatch(ctx context.Context, r Retention) (bool, error) {
 	over, err := database.Collect(ctx, db.rows, scanOld, `SELECT id, event_id FROM delivery
-		WHERE domain_id = $1 AND created < $2 AND (delivered IS NOT NULL OR dropped IS NOT NULL) AND (dropped IS NULL OR dropped < $3) ORDER BY created, id LIMIT $4`,
-		int64(r.Domain), database.Micros(r.Events), database.Micros(r.Dropped), r.Batch)
+		WHERE domain_id = $1 AND created < $2 AND (delivered IS NOT NULL OR dropped IS NOT NULL) ORDER BY created, id LIMIT $3`,
+		int64(r.Domain), database.Micros(r.Events), r.Batch)
 	if err != nil {
 		return false, err
 	}
