@@ -166,6 +166,20 @@ func (r Reader) ConnectionsByID(ctx context.Context, domain passerelle.DomainID,
 	return found, err
 }
 
+// ConnectionsWithAccounts returns those of the connections that have accounts. Disabled and deleted
+// accounts count.
+func (r Reader) ConnectionsWithAccounts(ctx context.Context, domain passerelle.DomainID, ids ...passerelle.ConnectionID) (map[passerelle.ConnectionID]bool, error) {
+	var c database.Clauses
+	c.And("+c.domain_id = %s AND EXISTS (SELECT 1 FROM bank_account a WHERE a.connection_id = c.id)", int64(domain))
+	c.All = append(c.All, "c.id IN ("+database.AnyOf(&c, ids)+")")
+	all, err := database.Collect(ctx, r.rows, database.ScanInt, `SELECT c.id FROM connection c WHERE `+c.String(), c.Args...)
+	found := map[passerelle.ConnectionID]bool{}
+	for _, id := range all {
+		found[passerelle.ConnectionID(id)] = true
+	}
+	return found, err
+}
+
 // CountConnections returns the number of connections of a user.
 func (r Reader) CountConnections(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID) (int64, error) {
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM connection WHERE domain_id = $1 AND user_id = $2 AND deleted IS NULL`, int64(domain), int64(user))

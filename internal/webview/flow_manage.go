@@ -56,9 +56,17 @@ func (w *Webview) list(pc *pageContext, t *flowSession) error {
 	}
 	body := listBody{flowBody: pc.body(t, "list")}
 	body.Leave, body.Done = pc.to(t, "step", stepLeave), pc.acknowledged(t)
-	details, err := w.describe(pc, t, all)
+	ids := make([]passerelle.ConnectionID, len(all))
+	for i, c := range all {
+		ids[i] = c.ID
+	}
+	details, err := w.describe(pc, t, all, ids)
 	if err != nil {
 		return err
+	}
+	filled, err := bankstore.From(w.DB).ConnectionsWithAccounts(pc.context(), pc.domain.ID, ids...)
+	if err != nil {
+		return fmt.Errorf("find the connections of user %d with accounts: %w", t.User, err)
 	}
 	for _, c := range all {
 		b, known := of[c.Connector]
@@ -69,10 +77,7 @@ func (w *Webview) list(pc *pageContext, t *flowSession) error {
 			continue
 		}
 		s := &flowConnection{t, c, b}
-		text, bad, err := w.stateText(pc, s)
-		if err != nil {
-			return err
-		}
+		text, bad := s.stateText(pc, !filled[c.ID])
 		body.Connections = append(body.Connections, managed{w.entryOf(b, s.address(pc)), text, details[c.ID], bad})
 	}
 	if len(all) == managedPage {
@@ -105,10 +110,9 @@ const mostNamed = 3
 
 // describe returns texts that distinguish connections. A text names the accounts. When two
 // connections have the same institution, the text also has a part of the login.
-func (w *Webview) describe(pc *pageContext, t *flowSession, all []bankstore.Connection) (map[passerelle.ConnectionID]string, error) {
-	ids, same := make([]passerelle.ConnectionID, len(all)), map[string]int{}
-	for i, c := range all {
-		ids[i] = c.ID
+func (w *Webview) describe(pc *pageContext, t *flowSession, all []bankstore.Connection, ids []passerelle.ConnectionID) (map[passerelle.ConnectionID]string, error) {
+	same := map[string]int{}
+	for _, c := range all {
 		same[c.Connector]++
 	}
 	filter := bankstore.AccountFilter{Domain: pc.domain.ID, User: t.User, Connections: ids, All: true}
@@ -228,33 +232,29 @@ func (f filter) covers(b wire.Bank) bool {
 }
 
 // stateText returns the state of a connection in words. It also reports whether the service cannot
-// read the connection.
-func (w *Webview) stateText(pc *pageContext, s *flowConnection) (string, bool, error) {
+// read the connection. The argument empty is true if the connection has no accounts.
+func (s *flowConnection) stateText(pc *pageContext, empty bool) (string, bool) {
 	words := pc.words
-	if s.takesFiles() {
-		filter := bankstore.AccountFilter{Domain: pc.domain.ID, User: s.User, Connection: s.c.ID, All: true}
-		some, err := bankstore.From(w.DB).BankAccounts(pc.context(), filter, store.Window{Limit: 1})
-		if err != nil || len(some) == 0 {
-			return words.Say("standing.empty"), false, err
-		}
-	}
 	switch {
+	case empty && s.takesFiles():
+		return words.Say("standing.empty"), false
 	case s.c.State == "" && s.c.LastUpdate != nil:
-		return words.Say("standing.read", dateText(words, passerelle.DateOf(*s.c.LastUpdate, pc.zone))), false, nil
+		return words.Say("standing.read", dateText(words, passerelle.DateOf(*s.c.LastUpdate, pc.zone))), false
 	case s.c.State == "" || s.c.State == passerelle.Validating:
-		return words.Say("standing.reading"), false, nil
+		return words.Say("standing.reading"), false
 	case s.c.State.Resolution() == passerelle.ByRetry:
-		return words.Say("standing.retry"), true, nil
+		return words.Say("standing.retry"), true
 	}
-	return words.Say("standing.person"), true, nil
+	return words.Say("standing.person"), true
 }
 
 // manage adds the content that only people who manage their connections see.
 func (w *Webview) manage(pc *pageContext, s *flowConnection, b *sharingBody) error {
-	text, bad, err := w.stateText(pc, s)
+	filled, err := bankstore.From(w.DB).ConnectionsWithAccounts(pc.context(), pc.domain.ID, s.c.ID)
 	if err != nil {
-		return err
+		return fmt.Errorf("find the accounts of connection %d: %w", s.c.ID, err)
 	}
+	text, bad := s.stateText(pc, !filled[s.c.ID])
 	b.Standing, b.Forget = text, s.address(pc, "step", stepForget)
 	if s.takesFiles() {
 		b.Files = s.address(pc, "step", stepFiles)
