@@ -137,8 +137,7 @@ func TestWithdrawalRepeatsLostDeletions(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
 		h.share(h.accounts(true)[1], true)
-		fewer := soundBooks()
-		fewer.accounts, fewer.subscriptions = fewer.accounts[:1], fewer.subscriptions[1:]
+		fewer := fewerBooks()
 		s.read = fewer.read
 		_, err := h.resume(id)
 		must(t, err)
@@ -517,6 +516,13 @@ func TestWithdrawalStatesMovementsOfEarlierLosses(t *testing.T) {
 	}
 }
 
+// fewerBooks returns sound books without the second account and the first subscription.
+func fewerBooks() institutionData {
+	fewer := soundBooks()
+	fewer.accounts, fewer.subscriptions = fewer.accounts[:1], fewer.subscriptions[1:]
+	return fewer
+}
+
 // firstOf returns the first account of a connection.
 func (h *fixture) firstOf(id passerelle.ConnectionID) bankstore.StoredAccount {
 	h.t.Helper()
@@ -530,9 +536,7 @@ func TestWithdrawalKeepsTimesOfDeletions(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
 		h.share(h.accounts(true)[1], true)
-		fewer := soundBooks()
-		fewer.accounts, fewer.subscriptions = fewer.accounts[:1], fewer.subscriptions[1:]
-		s.read = fewer.read
+		s.read = fewerBooks().read
 		_, err := h.resume(id)
 		must(t, err)
 		want := passerelle.FormatDateTime(h.now, time.UTC)

@@ -103,7 +103,8 @@ func (w *wordings) Transactions(_ string, page []passerelle.TransactionDetails) 
 }
 
 // TestLinesOfStartedSources: the sources ignore blank lines. The read of a file with a short line
-// fails, and the source names the line.
+// fails, and the source names the line. Without a failure, the service would mark the transaction
+// of this line as deleted.
 func TestLinesOfStartedSources(t *testing.T) {
 	for _, name := range []string{"source.py", "source.mjs", "source.go", "source.sh"} {
 		t.Run(name, func(t *testing.T) {
@@ -121,23 +122,26 @@ func TestLinesOfStartedSources(t *testing.T) {
 					t.Fatal(err)
 				}
 				found := &wordings{}
-				_, err := sourceAt(t, address).Read(t.Context(), connector.DataRequest{}, found)
+				_, err := connectorAt(t, address).(connector.DataReader).Read(t.Context(), connector.DataRequest{}, found)
 				return strings.Join(found.all, " "), err
 			}
 			if got, err := read("2026-01-02,-12.50,Bread\n\n2026-01-03,1000.00,Wage\r\n\r\n2026-01-04,-1.00,Fee"); err != nil || got != "Bread Wage Fee" {
 				t.Errorf("with blank lines: %q, %v", got, err)
 			}
-			_, err = read("2026-01-02,-12.50,Bread\n\n2026-01-03,1000.00\n")
-			said, unread := os.ReadFile(messages.Name())
-			if err == nil || unread != nil || !strings.Contains(string(said), "current.csv, line 3: must have a day, an amount and a wording") {
-				t.Errorf("with a short line: %v, and the source says %q", err, said)
+			for line, content := range map[int]string{2: "2026-01-02,-12.50,Bread\n2026-01-03,7.00\n", 3: "2026-01-02,-12.50,Bread\n\n2026-01-03,1000.00\n"} {
+				_, err := read(content)
+				said, unread := os.ReadFile(messages.Name())
+				want := fmt.Sprintf("current.csv, line %d: must have a day, an amount and a wording", line)
+				if err == nil || unread != nil || !strings.Contains(string(said), want) {
+					t.Errorf("with the short line %d: %v, and the source says %q", line, err, said)
+				}
 			}
 		})
 	}
 }
 
-// sourceAt returns the connector of a program that reads data.
-func sourceAt(t *testing.T, address string) connector.DataReader {
+// connectorAt returns the connector of a program.
+func connectorAt(t *testing.T, address string) connector.Connector {
 	t.Helper()
 	program, err := remote.NewProgram(address, servicetest.ConnectorSecret)
 	if err != nil {
@@ -151,7 +155,7 @@ func sourceAt(t *testing.T, address string) connector.DataReader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.(connector.DataReader)
+	return c
 }
 
 // TestPagesOfStartedBanks: the payer sees the payment on the page, and the payer's decision counts
@@ -160,19 +164,7 @@ func TestPagesOfStartedBanks(t *testing.T) {
 	for _, name := range []string{"bank.py", "bank.mjs", "bank.go", "bank.sh"} {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
-			program, err := remote.NewProgram(servicetest.StartProgram(t, name, folder), servicetest.ConnectorSecret)
-			if err != nil {
-				t.Fatal(err)
-			}
-			described, err := program.Describe(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			c, err := program.Connector(described, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			bank, _ := c.(connector.Initiator)
+			bank := connectorAt(t, servicetest.StartProgram(t, name, folder)).(connector.Initiator)
 			orders, err := connectortest.Orders(bank.Profile(), connectortest.Parties{}, false, time.Now())
 			if err != nil {
 				t.Fatal(err)
@@ -316,50 +308,4 @@ func TestSyncThroughAProgram(t *testing.T) {
 			t.Errorf("while the program is away: %+v, %+v", connection, all)
 		}
 	})
-}
-
-// A started source fails at a line that has too few fields. Without a failure, the service would
-// mark the transaction of this line as deleted.
-func TestStartedSourcesRefuseShortLines(t *testing.T) {
-	for _, name := range []string{"source.py", "source.mjs", "source.go", "source.sh"} {
-		t.Run(name, func(t *testing.T) {
-			folder := t.TempDir()
-			if err := os.WriteFile(filepath.Join(folder, "a.csv"), []byte("2026-01-02,-12.50,Bread\n2026-01-03,7.00\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			p, err := remote.NewProgram(servicetest.StartProgram(t, name, folder), servicetest.ConnectorSecret)
-			if err != nil {
-				t.Fatal(err)
-			}
-			described, err := p.Describe(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			c, err := p.Connector(described, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out := &accountsOnly{}
-			if _, err := c.(connector.DataReader).Read(t.Context(), connector.DataRequest{Source: c.Profile().Sources[0].Name}, out); err == nil {
-				t.Errorf("the read succeeds, and reports %d accounts as complete", out.ended)
-			}
-		})
-	}
-}
-
-// accountsOnly is a sink that wants each account, and counts those that were read.
-type accountsOnly struct {
-	connector.Sink
-	ended int
-}
-
-func (*accountsOnly) Accounts([]passerelle.AccountDetails) error { return nil }
-
-func (*accountsOnly) Wanted(string) (passerelle.Date, bool) { return passerelle.Date{}, true }
-
-func (*accountsOnly) Transactions(string, []passerelle.TransactionDetails) error { return nil }
-
-func (s *accountsOnly) AccountRead(string, passerelle.Date) error {
-	s.ended++
-	return nil
 }
