@@ -67,11 +67,16 @@ func nameOf(parameter string) string {
 // NameConnector before it stores a payment with the connector. If the name is already stored,
 // NameConnector only reads the name. On PostgreSQL, a conflicting INSERT locks the existing row
 // even if it updates nothing. With an INSERT for each payment, all orders to one bank would
-// therefore commit one after the other.
+// therefore commit one after the other. Once this process knows that the name is stored,
+// NameConnector does nothing, and creations can share a transaction (see [database.Unit.OnlyAdds]).
 func (tx *Tx) NameConnector(uuid, name string) {
+	if stored, _ := tx.db.connectorNames.Load(uuid); stored == name {
+		return
+	}
 	tx.unit.Exec(`INSERT INTO connector_name (uuid, name) SELECT CAST($1 AS TEXT), CAST($2 AS TEXT)
 		WHERE NOT EXISTS (SELECT 1 FROM connector_name WHERE uuid = CAST($1 AS TEXT) AND name = CAST($2 AS TEXT))
 		ON CONFLICT (uuid) DO UPDATE SET name = excluded.name`, uuid, name)
+	tx.unit.AfterCommit(func() { tx.db.connectorNames.Store(uuid, name) })
 }
 
 // insertInstructions stores the instructions of a payment, with the stored forms of their account
@@ -137,15 +142,18 @@ func first(seen map[string]bool, value string) bool {
 }
 
 // insertTransition appends a transition to the history. The unit fails with ErrConflict if the
-// history already has a transition with this Seq: another process has changed the payment.
+// history already has a transition with this Seq: another process has changed the payment. The first
+// transition belongs to a new payment and has no rival. Its statement has no condition, so that
+// creations can share a transaction (see [database.Unit.OnlyAdds]).
 func (tx *Tx) insertTransition(p *payment.Payment, t payment.Transition) {
 	var previous *int64
+	conflict := ""
 	if t.Seq > 0 {
 		before := t.Seq - 1
-		previous = &before
+		previous, conflict = &before, " ON CONFLICT DO NOTHING"
 	}
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO payment_transition (payment_id, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at, bank_requests)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING`,
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`+conflict,
 		int64(p.ID), t.Seq, int64(p.Domain), previous, database.OptionalText(t.From), string(t.To), string(t.Cause.Trigger), string(t.Cause.Actor), t.Cause.Bank, database.Micros(t.At), database.OptionalText(t.Cause.Requests))
 }
 

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"testing"
 	"time"
@@ -9,20 +10,34 @@ import (
 	"passerelle"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/operatorstore"
+	"passerelle/internal/search"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
+	"passerelle/payment"
 )
 
 // TestUnitsOfSharedTransactions checks that units that only add rows may share a transaction. A
 // unit that fails when a limit is exceeded must not share one.
 func TestUnitsOfSharedTransactions(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
+		pay := func(tx *store.Tx) error {
+			p, first, err := payment.New(draft(100, 200), payment.Policy{}, rand.Reader, now)
+			if err != nil {
+				return err
+			}
+			p.Domain, p.Client, p.Connector = s.domain, s.client, bankA
+			tx.NameConnector(bankA, "Bank")
+			search.Add(tx, p)
+			return tx.CreatePayment(p, first)
+		}
+		s.write(pay)
 		for name, c := range map[string]struct {
 			unit func(tx *store.Tx) error
 			want bool
 		}{
 			"a token":             {func(tx *store.Tx) error { return tx.CreateToken(&store.Token{}) }, true},
 			"a token of a client": {func(tx *store.Tx) error { return tx.CreateToken(&store.Token{Domain: s.domain, Client: s.client}) }, true},
+			"a payment to a bank": {pay, true},
 			"an act":              {func(tx *store.Tx) error { return tx.Audit(store.Audit{At: now}) }, true},
 			"what is sealed": {func(tx *store.Tx) error {
 				if err := tx.CreateToken(&store.Token{ID: 9, Domain: s.domain}); err != nil {

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,6 +36,8 @@ type DB struct {
 	log        *slog.Logger
 	keyRenewal time.Duration          // zero except in tests
 	proof      atomic.Pointer[[]byte] // the value in key_check, as last read
+	// connectorNames are the names in connector_name that this process has stored, by UUID.
+	connectorNames sync.Map
 }
 
 // Reader reads committed rows and cannot write.
