@@ -29,7 +29,7 @@ func distances() []row {
 		trips   int
 		clients []int // a bank accepts fewer concurrent calls than a crowd would make
 	}{
-		{"create payment", act{do: (*customer).order}, 3, []int{manyClients, crowd}},
+		{"create payment", act{do: (*customer).order}, 2, []int{manyClients, crowd}},
 		{"get payment", act{[]step{(*customer).order}, (*customer).fetchPage}, 2, []int{manyClients, crowd}},
 		{"validate up to the redirect", act{[]step{(*customer).order}, (*customer).validate}, 8, []int{manyClients}},
 	} {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 )
 
 // Copies of a row have ids above copiesAfter, far above the ids of the service.
@@ -55,18 +56,25 @@ func (p *place) settle(ctx context.Context, database string) error {
 // with the same text. The account numbers are in plain text, because an encrypted value can be
 // decrypted only in its own row.
 var copyPayment = []string{
-	`INSERT INTO payment_transition (payment_id, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at) ` + numbers +
-		`SELECT i, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at FROM n CROSS JOIN payment_transition WHERE payment_id = ` + inTurn + ` ORDER BY i, seq`,
+	`INSERT INTO payment_transition (payment_id, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at) ` + numbersAnd("payment_transition", "payment_id") +
+		`SELECT i, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at FROM n CROSS JOIN original WHERE payment_id = ` + inTurn + ` ORDER BY i, seq`,
 	`INSERT INTO payment (id, domain_id, client_id, version, seq, state, error_code, connector_uuid, connector_name, validate_mechanism, registered, validated,
-			client_redirect_uri, client_state, webview_url, currency, date_type, amount, instruction_count, expires_from) ` + numbers +
+			client_redirect_uri, client_state, webview_url, currency, date_type, amount, instruction_count, expires_from) ` + numbersAnd("payment", "id") +
 		`SELECT i, domain_id, client_id, version, seq, state, error_code, connector_uuid, connector_name, validate_mechanism, registered, validated,
-			client_redirect_uri, client_state, webview_url, currency, date_type, amount, instruction_count, expires_from FROM n CROSS JOIN payment WHERE id = ` + inTurn,
+			client_redirect_uri, client_state, webview_url, currency, date_type, amount, instruction_count, expires_from FROM n CROSS JOIN original WHERE id = ` + inTurn,
 	`INSERT INTO instruction (id, payment_id, position, domain_id, reference_id, amount, label, beneficiary_scheme, beneficiary_identification, beneficiary_label, state, error_code,
-			exec_date, registered, new_beneficiary, new_reference, new_end, label_folded, label_shared) ` + numbers +
+			exec_date, registered, new_beneficiary, new_reference, new_end, label_folded, label_shared) ` + numbersAnd("instruction", "payment_id") +
 		`SELECT i, i, position, domain_id, 'reference ' || CAST(i AS TEXT), amount, 'Invoice ' || CAST(i AS TEXT), beneficiary_scheme, '` + theBeneficiary + `', beneficiary_label, state, error_code,
-			exec_date, registered, new_beneficiary, new_reference, new_end, 'invoice ' || CAST(i AS TEXT), label_shared FROM n CROSS JOIN instruction WHERE payment_id = ` + inTurn,
-	`INSERT INTO attempt (id, payment_id, domain_id, number, kind, key, connector_uuid, mechanism, waits, fields, state, created, lease_until) ` + numbers +
-		`SELECT i, i, domain_id, number, kind, 'copy ' || CAST(i AS TEXT), connector_uuid, mechanism, waits, fields, state, created, lease_until FROM n CROSS JOIN attempt WHERE payment_id = ` + inTurn,
+			exec_date, registered, new_beneficiary, new_reference, new_end, 'invoice ' || CAST(i AS TEXT), label_shared FROM n CROSS JOIN original WHERE payment_id = ` + inTurn,
+	`INSERT INTO attempt (id, payment_id, domain_id, number, kind, key, connector_uuid, mechanism, waits, fields, state, created, lease_until) ` + numbersAnd("attempt", "payment_id") +
+		`SELECT i, i, domain_id, number, kind, 'copy ' || CAST(i AS TEXT), connector_uuid, mechanism, waits, fields, state, created, lease_until FROM n CROSS JOIN original WHERE payment_id = ` + inTurn,
+}
+
+// numbersAnd selects the same ids, and the originals of a table as `original`. With old statistics,
+// PostgreSQL would otherwise read the whole table for each copy.
+func numbersAnd(table, key string) string {
+	return strings.TrimSpace(numbers) + fmt.Sprintf(`, original AS MATERIALIZED (SELECT * FROM %s WHERE %s BETWEEN CAST($3 AS BIGINT) AND CAST($3 AS BIGINT) + %d) `,
+		table, key, len(originals)-1)
 }
 
 // inTurn is the id of the original of copy i.

@@ -132,7 +132,7 @@ func (a *Access) recognise(ctx context.Context, domain passerelle.DomainID, bear
 }
 
 func principal(t store.Token) Principal {
-	p := Principal{Token: t.ID, Kind: TokenKind(t.Kind), Domain: t.Domain, Client: t.Client, User: t.User, Payment: t.Payment, Expires: t.Expires}
+	p := Principal{Token: t.ID, Kind: TokenKind(t.Kind), Domain: t.Domain, Client: t.Client, User: t.User, Payment: t.Payment, Expires: t.Expires, RedirectURIs: t.RedirectURIs}
 	for _, word := range strings.Fields(t.Scopes) {
 		p.Scopes = append(p.Scopes, passerelle.Scope(word))
 	}

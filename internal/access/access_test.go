@@ -110,7 +110,7 @@ func TestServiceToken(t *testing.T) {
 	want := access.Principal{
 		Token: grant.Token.ID, Kind: access.ServiceToken, Domain: d.domain, Client: d.client.ID,
 		Scopes:  passerelle.Scopes{passerelle.ScopePaymentsValidate, passerelle.ScopePaymentsCancel},
-		Expires: p.Expires,
+		Expires: p.Expires, RedirectURIs: []string{},
 	}
 	if diff := cmp.Diff(want, p); diff != "" {
 		t.Error(diff)

@@ -33,4 +33,6 @@ type Principal struct {
 	Scopes  passerelle.Scopes
 	// Expires is nil for a token that is valid until someone revokes it.
 	Expires *time.Time
+	// RedirectURIs has the same meaning as in [store.Token].
+	RedirectURIs []string
 }

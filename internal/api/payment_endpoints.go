@@ -243,7 +243,7 @@ func (s *Service) createPayment(ctx context.Context, c *httpapi.Caller, in creat
 	}
 	shown := func(p *payment.Payment) wire.Payment { return wire.NewPayment(p, s.view(c, in.SensitiveInput)) }
 	p, err := s.Initiation.Create(ctx, c.Domain, initiation.Creation{
-		By: c.Client, Settings: c.Settings, Draft: draft, Strict: c.Strict,
+		By: c.Client, RedirectURIs: c.RedirectURIs, Settings: c.Settings, Draft: draft, Strict: c.Strict,
 		Execution: c.Execution, Response: func(p *payment.Payment) ([]byte, error) { return c.KeepResponse(shown(p)) },
 	})
 	if err != nil {

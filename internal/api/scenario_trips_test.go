@@ -184,8 +184,8 @@ func TestRoundTrips(t *testing.T) {
 	}{
 		{"get a payment", 2, get("/payments/{payment}", "admin")},
 		{"page of 50 payments", 3, get("/payments?limit=50", "admin")},
-		{"create", 3, post("/payments", "admin", minimalDraft)},
-		{"create with an idempotency key", 4, func() ask {
+		{"create", 2, post("/payments", "admin", minimalDraft)},
+		{"create with an idempotency key", 3, func() ask {
 			keys++
 			a := post("/payments", "admin", minimalDraft)()
 			a.header = map[string]string{"Idempotency-Key": fmt.Sprint("key ", keys)}

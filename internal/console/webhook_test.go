@@ -559,8 +559,7 @@ var keyOnPage = regexp.MustCompile(`class="digits key"[^>]*>([^<]+)<`)
 func (d *fixture) enterTwice(role operators.Role, time *clock) {
 	d.t.Helper()
 	name := "twice-" + string(role)
-	_, password, err := d.Operators.Create(d.t.Context(), name, role)
-	must(d.t, err)
+	_, password := d.operator(name, role)
 	d.signIn(name, password)
 	proposal := d.submit("/console/account", "/console/account/second-factor", "present", password)
 	if proposal.status != http.StatusSeeOther {

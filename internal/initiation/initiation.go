@@ -108,6 +108,9 @@ func (i *Initiation) now(d passerelle.Domain) time.Time {
 // Creation is a client's request for a payment.
 type Creation struct {
 	By passerelle.ClientID
+	// RedirectURIs are the redirect URIs of this client, as read during the request. Create reads them
+	// if they are nil.
+	RedirectURIs []string
 	// Settings are the settings of the domain.
 	Settings settings.Values
 	Draft    payment.Draft
@@ -129,7 +132,7 @@ func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, request Cr
 		return nil, err
 	}
 	p.Domain, p.Client = d.ID, request.By
-	if err := i.checkDraft(ctx, d, p); err != nil {
+	if err := i.checkDraft(ctx, d, p, request.RedirectURIs); err != nil {
 		return nil, err
 	}
 	err = i.DB.Write(ctx, func(tx *store.Tx) error {
@@ -176,9 +179,15 @@ func (i *Initiation) maxLabel(name string) int {
 }
 
 // checkDraft checks the parts of a draft that depend on stored data: the client's redirect URIs,
-// the users of the domain and the chosen connector.
-func (i *Initiation) checkDraft(ctx context.Context, d passerelle.Domain, p *payment.Payment) error {
-	if err := i.CheckRedirect(ctx, d, p.Client, "client_redirect_uri", p.ClientRedirectURI); err != nil {
+// which it reads if `registered` is nil, the users of the domain and the chosen connector.
+func (i *Initiation) checkDraft(ctx context.Context, d passerelle.Domain, p *payment.Payment, registered []string) error {
+	if registered == nil {
+		var err error
+		if registered, err = i.redirectURIs(ctx, d, p.Client); err != nil {
+			return err
+		}
+	}
+	if err := checkRegistered(d, p.Client, "client_redirect_uri", p.ClientRedirectURI, registered); err != nil {
 		return err
 	}
 	if err := i.checkUsers(ctx, p); err != nil {
@@ -199,11 +208,19 @@ func (i *Initiation) checkDraft(ctx context.Context, d passerelle.Domain, p *pay
 // the client. For a client without registered URIs, it accepts any URI in a sandbox domain and no
 // URI in a live domain.
 func (i *Initiation) CheckRedirect(ctx context.Context, d passerelle.Domain, by passerelle.ClientID, field, uri string) error {
-	registered, err := i.DB.RedirectURIs(ctx, d.ID, by)
+	registered, err := i.redirectURIs(ctx, d, by)
 	if err != nil {
-		return fmt.Errorf("load the redirect URIs of client %d: %w", by, err)
+		return err
 	}
 	return checkRegistered(d, by, field, uri, registered)
+}
+
+func (i *Initiation) redirectURIs(ctx context.Context, d passerelle.Domain, by passerelle.ClientID) ([]string, error) {
+	registered, err := i.DB.RedirectURIs(ctx, d.ID, by)
+	if err != nil {
+		return nil, fmt.Errorf("load the redirect URIs of client %d: %w", by, err)
+	}
+	return registered, nil
 }
 
 func checkRegistered(d passerelle.Domain, by passerelle.ClientID, field, uri string, registered []string) error {

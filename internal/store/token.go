@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"passerelle"
@@ -26,11 +27,18 @@ type Token struct {
 	Revoked *time.Time
 	// Used is the approximate time of the last use, for tokens that do not expire.
 	Used *time.Time
+	// RedirectURIs are the registered redirect URIs of the client, if the token was read by TokenShown
+	// and belongs to neither a user nor a payment. The creation of a payment needs them, and then
+	// makes no query for them. They are nil for other tokens, and for those of a deleted client.
+	RedirectURIs []string
 }
 
 const tokenColumns = `id, domain_id, client_id, kind, hash, scopes, user_id, payment_id, single, created, expires, revoked, last_used`
 
-func scanToken(row database.Row) (Token, error) {
+func scanToken(row database.Row) (Token, error) { return scanTokenAnd(row) }
+
+// scanTokenAnd reads tokenColumns and further columns.
+func scanTokenAnd(row database.Row, more ...any) (Token, error) {
 	var (
 		t                     Token
 		client, user, payment *int64
@@ -38,7 +46,7 @@ func scanToken(row database.Row) (Token, error) {
 		expires, revoked      *int64
 		used                  *int64
 	)
-	err := row.Scan(&t.ID, &t.Domain, &client, &t.Kind, &t.Hash, &t.Scopes, &user, &payment, &t.Single, &created, &expires, &revoked, &used)
+	err := row.Scan(append([]any{&t.ID, &t.Domain, &client, &t.Kind, &t.Hash, &t.Scopes, &user, &payment, &t.Single, &created, &expires, &revoked, &used}, more...)...)
 	t.Client, t.User, t.Payment = database.ID[passerelle.ClientID](client), database.ID[passerelle.UserID](user), database.ID[passerelle.PaymentID](payment)
 	t.Created, t.Expires, t.Revoked = database.Instant(created), database.OptionalInstant(expires), database.OptionalInstant(revoked)
 	t.Used = database.OptionalInstant(used)
@@ -53,10 +61,23 @@ func (r *Reader) TokenByHash(ctx context.Context, domain passerelle.DomainID, ha
 		AND (user_id IS NULL OR EXISTS (SELECT 1 FROM end_user u WHERE u.domain_id = t.domain_id AND u.id = t.user_id))`, hash, int64(domain))
 }
 
-// TokenShown does the same as TokenByHash, but searches all domains. The caller must compare the
-// token's domain with the domain that received the token.
+// redirectURIsOfToken selects the value for [Token.RedirectURIs].
+const redirectURIsOfToken = `CASE WHEN user_id IS NULL AND payment_id IS NULL THEN
+	(SELECT redirect_uris FROM client c WHERE +c.domain_id = t.domain_id AND c.id = t.client_id AND c.deleted IS NULL) END`
+
+func scanTokenShown(row database.Row) (Token, error) {
+	var uris *string
+	t, err := scanTokenAnd(row, &uris)
+	if uris != nil {
+		t.RedirectURIs = strings.Fields(*uris)
+	}
+	return t, err
+}
+
+// TokenShown does the same as TokenByHash, but searches all domains, and sets RedirectURIs. The
+// caller must compare the token's domain with the domain that received the token.
 func (r *Reader) TokenShown(ctx context.Context, hash []byte) (Token, error) {
-	return database.ByKey(ctx, r.rows, scanToken, `SELECT `+tokenColumns+` FROM token t WHERE hash = $1
+	return database.ByKey(ctx, r.rows, scanTokenShown, `SELECT `+tokenColumns+`, `+redirectURIsOfToken+` FROM token t WHERE hash = $1
 		AND (user_id IS NULL OR EXISTS (SELECT 1 FROM end_user u WHERE u.domain_id = t.domain_id AND u.id = t.user_id))`, hash)
 }
 
