@@ -67,8 +67,8 @@ func nameOf(parameter string) string {
 // NameConnector before it stores a payment with the connector. If the name is already stored,
 // NameConnector only reads the name. On PostgreSQL, a conflicting INSERT locks the existing row
 // even if it updates nothing. With an INSERT for each payment, all orders to one bank would
-// therefore commit one after the other. Once this process knows that the name is stored,
-// NameConnector does nothing, and creations can share a transaction (see [database.Unit.OnlyAdds]).
+// therefore commit one after the other. Once this process has stored the name, NameConnector does
+// nothing, so that creations share transactions (see [database.Unit.OnlyAdds]).
 func (tx *Tx) NameConnector(uuid, name string) {
 	if stored, _ := tx.db.connectorNames.Load(uuid); stored == name {
 		return
@@ -143,8 +143,7 @@ func first(seen map[string]bool, value string) bool {
 
 // insertTransition appends a transition to the history. The unit fails with ErrConflict if the
 // history already has a transition with this Seq: another process has changed the payment. The first
-// transition belongs to a new payment and has no rival. Its statement has no condition, so that
-// creations can share a transaction (see [database.Unit.OnlyAdds]).
+// transition has no rival, and no condition, so that creations share transactions (see OnlyAdds).
 func (tx *Tx) insertTransition(p *payment.Payment, t payment.Transition) {
 	var previous *int64
 	conflict := ""

@@ -32,12 +32,11 @@ type Options struct {
 type DB struct {
 	Reader
 
-	Database   *database.Handle // for its health, its schema and its statistics
-	log        *slog.Logger
-	keyRenewal time.Duration          // zero except in tests
-	proof      atomic.Pointer[[]byte] // the value in key_check, as last read
-	// connectorNames are the names in connector_name that this process has stored, by UUID.
-	connectorNames sync.Map
+	Database       *database.Handle // for its health, its schema and its statistics
+	log            *slog.Logger
+	keyRenewal     time.Duration          // zero except in tests
+	proof          atomic.Pointer[[]byte] // the value in key_check, as last read
+	connectorNames sync.Map               // the names in connector_name that this process has stored, by UUID
 }
 
 // Reader reads committed rows and cannot write.

@@ -27,9 +27,8 @@ type Token struct {
 	Revoked *time.Time
 	// Used is the approximate time of the last use, for tokens that do not expire.
 	Used *time.Time
-	// RedirectURIs are the registered redirect URIs of the client, if the token was read by TokenShown
-	// and belongs to neither a user nor a payment. The creation of a payment needs them, and then
-	// makes no query for them. They are nil for other tokens, and for those of a deleted client.
+	// RedirectURIs are those of the client, for the creation of payments. Only TokenShown sets them,
+	// for a token that belongs to neither a user nor a payment. They are nil without the client.
 	RedirectURIs []string
 }
 
@@ -61,9 +60,13 @@ func (r *Reader) TokenByHash(ctx context.Context, domain passerelle.DomainID, ha
 		AND (user_id IS NULL OR EXISTS (SELECT 1 FROM end_user u WHERE u.domain_id = t.domain_id AND u.id = t.user_id))`, hash, int64(domain))
 }
 
-// redirectURIsOfToken selects the value for [Token.RedirectURIs].
-const redirectURIsOfToken = `CASE WHEN user_id IS NULL AND payment_id IS NULL THEN
-	(SELECT redirect_uris FROM client c WHERE +c.domain_id = t.domain_id AND c.id = t.client_id AND c.deleted IS NULL) END`
+// TokenShown does the same as TokenByHash, but searches all domains, and sets RedirectURIs. The
+// caller must compare the token's domain with the domain that received the token.
+func (r *Reader) TokenShown(ctx context.Context, hash []byte) (Token, error) {
+	return database.ByKey(ctx, r.rows, scanTokenShown, `SELECT `+tokenColumns+`, CASE WHEN user_id IS NULL AND payment_id IS NULL THEN
+			(SELECT redirect_uris FROM client c WHERE +c.domain_id = t.domain_id AND c.id = t.client_id AND c.deleted IS NULL) END
+		FROM token t WHERE hash = $1 AND (user_id IS NULL OR EXISTS (SELECT 1 FROM end_user u WHERE u.domain_id = t.domain_id AND u.id = t.user_id))`, hash)
+}
 
 func scanTokenShown(row database.Row) (Token, error) {
 	var uris *string
@@ -72,13 +75,6 @@ func scanTokenShown(row database.Row) (Token, error) {
 		t.RedirectURIs = strings.Fields(*uris)
 	}
 	return t, err
-}
-
-// TokenShown does the same as TokenByHash, but searches all domains, and sets RedirectURIs. The
-// caller must compare the token's domain with the domain that received the token.
-func (r *Reader) TokenShown(ctx context.Context, hash []byte) (Token, error) {
-	return database.ByKey(ctx, r.rows, scanTokenShown, `SELECT `+tokenColumns+`, `+redirectURIsOfToken+` FROM token t WHERE hash = $1
-		AND (user_id IS NULL OR EXISTS (SELECT 1 FROM end_user u WHERE u.domain_id = t.domain_id AND u.id = t.user_id))`, hash)
 }
 
 // TokenFilter selects tokens of a domain. If All is false, it selects only the tokens of the
