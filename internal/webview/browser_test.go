@@ -247,6 +247,32 @@ func TestASearchForABankWhileTyping(t *testing.T) {
 	said.Silent(t)
 }
 
+// While a person types, the number of matches changes inside the same status, and the link to other
+// countries keeps the search. Screen readers announce a new text in a status, but not a new status.
+func TestASearchForABankSaysTheNumberOfMatches(t *testing.T) {
+	t.Parallel()
+	s := start(t, storetest.SQLite(t), crowd)
+	p := s.create(t, nil)
+	browser := servicetest.Browser(t, 390, 844)
+	must(t, chromedp.Do(browser,
+		servicetest.Navigate(s.origin+"/webview/en/payment?code="+s.code(t, p.ID, "payments:validate")),
+		servicetest.Shown(`#search`),
+	))
+	_, err := chromedp.Run(browser, chromedp.Evaluate[bool](`(() => {
+		const field = document.querySelector("#search");
+		window.said = document.querySelector("#found [role=status]");
+		field.value = "ville 0051";
+		return field.dispatchEvent(new Event("input", {bubbles: true}));
+	})()`))
+	must(t, err)
+	must(t, chromedp.Do(browser, servicetest.Shown(`#found li:only-child a[href*="000000000051"]`)))
+	got, err := chromedp.Run(browser, chromedp.Evaluate[string](`[window.said.isConnected, window.said.textContent, document.querySelectorAll("#found [role=status]").length, document.querySelector("#found a[href*=country]").search.includes("search=ville")].join()`))
+	must(t, err)
+	if got != "true,Matches in France: 1,1,true" {
+		t.Errorf("the status: %s", got)
+	}
+}
+
 // When the script's request for the list fails, the browser submits the search form instead.
 func TestASearchForABankWithoutAnAnswer(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,17 @@ const form = field.form;
 let waiting, latest = 0;
 form.querySelector("button").hidden = true;
 
+// renew replaces a list, except its first part, which has the status. Screen readers announce a new
+// text in a status, but not a new status.
+const renew = (list, found) => {
+  const [head, ...old] = list.children;
+  const [fresh, ...rest] = found.children;
+  head.querySelector("[role=status]").textContent = fresh.querySelector("[role=status]").textContent;
+  head.querySelector("a")?.replaceWith(fresh.querySelector("a") ?? "");
+  old.forEach((part) => part.remove());
+  list.append(...rest);
+};
+
 const ask = async () => {
   const mine = ++latest;
   const address = `${form.action}?${new URLSearchParams(new FormData(form))}`;
@@ -13,8 +24,8 @@ const ask = async () => {
   const found = page.getElementById(field.dataset.search);
   // Ignore the response to an older request. When a response has no list, submit the form.
   if (mine !== latest) return;
-  if (!found) return form.submit();
-  document.getElementById(field.dataset.search).replaceWith(found);
+  if (!found?.querySelector("[role=status]")) return form.submit();
+  renew(document.getElementById(field.dataset.search), found);
   history.replaceState(null, "", address);
 };
 
