@@ -416,3 +416,34 @@ func (l pageInspection) ends() {
 		l.inspect(name, `main h1`)
 	}
 }
+
+// On the narrowest screens, the names of facts about a payment fit beside the values in every
+// language, on the payment page and on the page of the simulated bank. Only soft hyphens divide
+// them.
+func TestNamesOfFactsFitANarrowScreen(t *testing.T) {
+	t.Parallel()
+	s := start(t, storetest.SQLite(t), nil)
+	browser := servicetest.Browser(t, 320, 700)
+	const broken = `(() => {
+		document.body.style.overflowWrap = "normal";
+		const names = [...document.querySelectorAll("dt")];
+		names.forEach((name) => { name.style.overflowWrap = "normal"; });
+		return names.filter((name) => name.scrollWidth > name.clientWidth).map((name) => name.textContent).join();
+	})()`
+	for name := range texts(t) {
+		lang := strings.TrimSuffix(name, ".json")
+		p := s.create(t, func(d *payment.Draft) { d.Instructions[0].DateType = payment.FirstOpenDay })
+		must(t, chromedp.Do(browser, servicetest.Navigate(s.origin+"/webview/"+lang+"/payment?code="+s.code(t, p.ID, "payments:validate"))))
+		for _, shown := range []string{`main form button`, `.buttons`} {
+			must(t, chromedp.Do(browser, servicetest.Shown(shown)))
+			got, err := chromedp.Run(browser, chromedp.Evaluate[string](broken))
+			must(t, err)
+			if got != "" {
+				t.Errorf("%s: %s shows names that do not fit: %s", lang, shown, got)
+			}
+			if shown == `main form button` {
+				must(t, chromedp.Do(browser, chromedp.Click(shown)))
+			}
+		}
+	}
+}

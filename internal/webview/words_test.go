@@ -219,3 +219,32 @@ func keysOfPages(t *testing.T) []string {
 	}
 	return keys
 }
+
+// The purpose of a payment has the same name on these pages and on the page of the simulated bank,
+// so that payers can compare the two pages.
+func TestThePurposeOfAPaymentHasOneName(t *testing.T) {
+	row := regexp.MustCompile(`<dt>\{\{\$\.Say "([^"]+)"\}\}</dt><dd>\{\{\.Label\}\}`)
+	found := row.FindStringSubmatch(fileText(t, "../../connector/sandbox/page.html"))
+	if found == nil {
+		t.Fatal("the bank's page has no row for the label")
+	}
+	for name, words := range texts(t) {
+		atBank := map[string]string{found[1]: found[1]}
+		if name != "en.json" {
+			must(t, json.Unmarshal([]byte(fileText(t, "../../connector/sandbox/speech/words/"+name)), &atBank))
+		}
+		if here := words["summary.label"]; here != atBank[found[1]] {
+			t.Errorf("%s: the label of a payment is %q here and %q at the bank", name, here, atBank[found[1]])
+		}
+	}
+}
+
+// The code of a link must not look like the person's code at the bank.
+func TestTheCodeOfALinkNamesTheLink(t *testing.T) {
+	link := regexp.MustCompile(`(?i)\b(link|lien|enlace)\b`)
+	for name, words := range texts(t) {
+		if label := words["code.label"]; !link.MatchString(label) {
+			t.Errorf("%s: people enter the code of a link into a field with the label %q", name, label)
+		}
+	}
+}
