@@ -96,8 +96,8 @@ func TestManageOneConnection(t *testing.T) {
 func TestManageSome(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")
-		p.open(p.link("manage", "connector_capabilities", "profile")).shows(t, "You have no connections")
-		p.open(p.link("manage", "account_types", "perco")).shows(t, "You have no connections")
+		p.open(p.link("manage", "connector_capabilities", "profile")).shows(t, "You have no connections", "Connect a bank")
+		p.open(p.link("manage", "account_types", "perco")).shows(t, "You have no connections", "Connect a bank")
 		p.open(p.link("manage", "connection_id", id, "account_types", "card")).shows(t, "Card").lacks(t, "Compte courant")
 	})
 }
