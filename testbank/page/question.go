@@ -100,7 +100,7 @@ func orderFacts(o *bank.Order) []fact {
 	if len(o.Lines) == 1 {
 		add("To", o.Lines[0].Creditor)
 		add("Account", inFours(o.Lines[0].IBAN))
-		add("Text", o.Lines[0].Text)
+		add("Reference", o.Lines[0].Text)
 	} else {
 		add("Payments", strconv.Itoa(len(o.Lines)))
 	}
