@@ -191,5 +191,5 @@ func (c *Console) configurationLog(pc *page.Context) error {
 	if data.Rows, data.Pager, err = c.changes(pc, store.SettingChanges{Domain: pc.Domain.ID}); err != nil {
 		return err
 	}
-	return pages.Send(pc, "configuration-log", "Changes of the configuration", data)
+	return pages.Send(pc, "configuration-log", "Configuration changes", data)
 }

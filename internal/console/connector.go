@@ -238,8 +238,8 @@ func (c *Console) connectorPage(pc *page.Context) error {
 	}
 	data := connectorData{Bank: b, Reading: readingFacts(b), Choices: mechanisms(b), MaySetUp: pc.MaySetUp()}
 	data.OwnHidden, data.OwnMechanism, data.OwnDays = values[settings.ConnectorHidden(b.UUID)], string(b.Mechanism), b.SyncDays
-	if pc.Problem != "" {
-		data.OwnDays = pc.Field("days")
+	if pc.Problem != "" && len(pc.Numbers) == 2 { // the address of a form about a source has another number
+		data.OwnHidden, data.OwnMechanism, data.OwnDays = pc.Field("hidden"), pc.Field("mechanism"), pc.Field("days")
 	}
 	if b.Payments != nil {
 		data.Paying, data.Amounts = payingFacts(*b.Payments), amounts(*b.Payments)

@@ -189,7 +189,7 @@ func TestRefunds(t *testing.T) {
 		}
 		d.simulate(id, "validating", "pending", "done")
 		d.shows(d.paymentPath(id), []string{`href="` + form + `"`})
-		d.shows(form, []string{"12.50 EUR", "Erika M.", "No money moves until"}, "DE89370400440532013000")
+		d.shows(form, []string{"12.50 EUR", "Erika M.", "No money moves until", `href="/docs/guides/payment-pages#the-link"`}, "DE89370400440532013000")
 		if a := d.submit(form, form, "amount", "12.51", "label", "Sorry"); a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, "Amount: must be at most 12.50") {
 			t.Errorf("more than was paid: %d %s", a.status, a.body)
 		}

@@ -42,6 +42,10 @@ var nextByState = map[payment.State]string{
 // before the rejection, such as a periodic payment that was cancelled later.
 const nextForEndedSeries = "The bank executed the order on the days in the timeline, and does not execute it again."
 
+// nextForChosen is the text about a payment with a chosen bank and without an order, for example a
+// refund.
+const nextForChosen = "The payer has not ordered the payment yet. The application sends the payer to the payment page."
+
 // nextForUnknown is the text about the next step of a payment with an unknown outcome.
 const nextForUnknown = "The bank did not confirm the order. The service asks again if the bank gave the order an id or recognises repeated orders. Otherwise, ask the bank, and state below what it says."
 
@@ -57,6 +61,8 @@ func nextStep(p *payment.Payment) string {
 		return nextForEndedSeries
 	case nextByAction[p.Action] != "":
 		return nextByAction[p.Action]
+	case p.State == payment.Created && p.Connector != "" && p.Source == 0:
+		return nextForChosen
 	}
 	return nextByState[p.State]
 }

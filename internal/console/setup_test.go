@@ -180,7 +180,7 @@ func TestConnectors(t *testing.T) {
 		if read(); shown.Sources[0].Disabled == nil {
 			t.Errorf("the source is in use: %+v", shown)
 		}
-		d.shows(d.domainPath("/connectors"), []string{`<td data-label="Here">hidden <small>1 sources disabled`})
+		d.shows(d.domainPath("/connectors"), []string{`<td data-label="Here">hidden <small>disabled sources: 1</small>`})
 		d.wants(page, where, 303, "", "disabled", "0")
 		keep(303, "", "hidden", "", "mechanism", "", "days", "")
 		if read(); shown.Hidden || shown.Sources[0].Disabled != nil {

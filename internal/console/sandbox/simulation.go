@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -30,10 +31,10 @@ const (
 
 // simulationData is the content of the first page of the simulation.
 type simulationData struct {
-	// Now is the time on the sandbox's clock. Input is the same time in the form's field.
-	Now    page.When
-	Input  string
-	Frozen bool
+	// Now is the time on the sandbox's clock. Input and Advance are the values of the form's fields.
+	Now            page.When
+	Input, Advance string
+	Frozen         bool
 	// May is set when the operator may act.
 	May bool
 	// Fired is the result of the last act, or empty.
@@ -55,7 +56,7 @@ func (c *handler) simulation(pc *page.Context) error {
 	if err := simulation.Open(pc.Domain); err != nil {
 		return err
 	}
-	data := simulationData{Now: pc.When(pc.Now()), Input: pc.Time(pc.Now()), Frozen: pc.Domain.Clock.Frozen != nil, May: pc.Who.May(operators.Simulate), Steps: steps}
+	data := simulationData{Now: pc.When(pc.Now()), Input: cmp.Or(pc.Field("set"), pc.Time(pc.Now())), Advance: pc.Field("advance"), Frozen: pc.Domain.Clock.Frozen != nil, May: pc.Who.May(operators.Simulate), Steps: steps}
 	query := pc.Request.URL.Query()
 	for _, one := range fired {
 		if n, err := strconv.Atoi(query.Get(one.name)); err == nil {
@@ -63,7 +64,7 @@ func (c *handler) simulation(pc *page.Context) error {
 		}
 	}
 	data.Truncated = query.Has("truncated")
-	return pages.Send(pc, "simulation", "Simulation", data)
+	return pages.Send(pc, "simulation", "Clock", data)
 }
 
 // simulated returns the audit entry for an act in the simulation. It fails when the operator may

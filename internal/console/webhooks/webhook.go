@@ -27,8 +27,9 @@ type webhookData struct {
 	Trouble trouble
 	// Sending is set while the service sends undelivered events.
 	Sending bool
-	// Since is the time of the oldest undelivered event, or empty.
-	Since string
+	// Since is the time of the oldest undelivered event, or empty. Typed is the time that the operator
+	// typed into the form, if the form had a mistake.
+	Since, Typed string
 
 	States      []string
 	Only        string // the selected state
@@ -67,7 +68,7 @@ func (h *hooks) showWebhook(pc *page.Context, w store.Webhook) error {
 	data := webhookData{
 		webhookRow: rows[0], Facts: append(webhookFacts(pc, w, rows[0]), page.Details("Bodies", bodyForm(values, w.Event))...),
 		MayDeliver: mayDeliver(pc), MaySetUp: pc.MaySetUp(),
-		States: store.WebhookState("").Values(), Only: query.Get("state"), First: query.Get("first"), Last: query.Get("last"),
+		States: store.WebhookState("").Values(), Only: query.Get("state"), First: query.Get("first"), Last: query.Get("last"), Typed: pc.Field("since"),
 	}
 	if event, known := webhook.Lookup(string(w.Event)); known {
 		data.Meaning = pc.Path("%s", EventPath(event))
