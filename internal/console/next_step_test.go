@@ -89,3 +89,17 @@ func TestFormsKeepInput(t *testing.T) {
 		d.wants(connector, connector, http.StatusUnprocessableEntity, `<option value="1" selected>hidden`, "hidden", "1", "mechanism", "", "days", "x")
 	})
 }
+
+// TestDeliveriesLeadToTheirPayments checks that the list of a webhook's deliveries links to the
+// payments that the deliveries are about.
+func TestDeliveriesLeadToTheirPayments(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Viewer)
+		d.Subscribe("PAYMENT_STATE_UPDATED", "first")
+		hooks, err := d.DB.Webhooks(t.Context(), store.WebhookFilter{Domain: d.Domain.ID}, store.Window{Limit: 1})
+		must(t, err)
+		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
+		d.simulate(id, "validating")
+		d.shows(d.webhookPath(int64(hooks[0].ID)), []string{fmt.Sprintf(`<a href="%s">payment %d</a>`, d.paymentPath(id), id)})
+	})
+}

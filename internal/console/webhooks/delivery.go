@@ -94,10 +94,7 @@ func (h *hooks) showDelivery(pc *page.Context, whole bool) error {
 	live := pc.Domain.Kind != passerelle.Sandbox
 	data := deliveryData{
 		Webhook: w.ID, ID: d.ID, State: string(d.State()), Facts: deliveryFacts(pc, w, d), MayDeliver: mayDeliver(pc),
-		Hidden: !whole, Revealable: !whole && pc.MayReveal(), Revealed: whole && live,
-	}
-	if entry, _ := webhook.Lookup(string(d.Event)); entry.Subject == webhook.SubjectPayment && !d.Test() {
-		data.Payment = d.Resource
+		Hidden: !whole, Revealable: !whole && pc.MayReveal(), Revealed: whole && live, Payment: paymentOf(d),
 	}
 	if err := h.addSent(pc, w, &data); err != nil {
 		return err
@@ -106,6 +103,15 @@ func (h *hooks) showDelivery(pc *page.Context, whole bool) error {
 		return err
 	}
 	return pages.Send(pc, "delivery", fmt.Sprintf("Delivery %d", d.ID), data)
+}
+
+// paymentOf returns the number of the payment that a delivery is about, or zero.
+func paymentOf(d store.WebhookData) int64 {
+	entry, _ := webhook.Lookup(string(d.Event))
+	if entry.Subject != webhook.SubjectPayment || d.Test() {
+		return 0
+	}
+	return d.Resource
 }
 
 func deliveryFacts(pc *page.Context, w store.Webhook, d store.WebhookData) []page.DetailRow {

@@ -44,6 +44,8 @@ type deliveryRow struct {
 	State              string
 	Created, Delivered page.When
 	Resource, Attempts int64
+	// Payment is the number of the payment that the delivery is about, or zero.
+	Payment int64
 }
 
 // webhook shows a webhook.
@@ -215,7 +217,7 @@ func (h *hooks) listDeliveries(pc *page.Context, w store.Webhook, data *webhookD
 	all, data.Pager = page.Paged(pc, where, all, store.WebhookData.Place)
 	for _, d := range all {
 		data.Deliveries = append(data.Deliveries, deliveryRow{
-			ID: d.ID, Created: pc.When(d.Created), State: string(d.State()), Delivered: pc.WhenEver(d.Delivered), Resource: d.Resource, Attempts: d.Attempts,
+			ID: d.ID, Created: pc.When(d.Created), State: string(d.State()), Delivered: pc.WhenEver(d.Delivered), Resource: d.Resource, Attempts: d.Attempts, Payment: paymentOf(d),
 		})
 	}
 	return nil
