@@ -136,7 +136,7 @@ func TestConnectWithAWrongPassword(t *testing.T) {
 			t.Errorf("a form without a password: %d, %d connections", missing.status, len(p.connections(p.token)))
 		}
 		page = p.settled(p.send(page, "begin", "field.login", "anna", "field.password", "0000"))
-		page.shows(t, "did not accept these sign-in details", "The login or password is wrong.")
+		page.shows(t, "did not accept these sign-in details", "The login or password is wrong.", `value="anna"`).lacks(t, "0000")
 		p.send(page, "fill", "field.login", "anna").shows(t, "Something is missing")
 		page = p.settled(p.send(page, "fill", "field.login", "anna", "field.password", customers.Password))
 		page.shows(t, "What do you want to share")

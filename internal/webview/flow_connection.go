@@ -329,12 +329,11 @@ func (w *Webview) stateBody(pc *pageContext, s *flowConnection, step string) (fl
 	}
 	body := s.body(pc, here.key)
 	if here.step == "fill" {
-		fields, err := w.wanted(pc, s.c, s.bank)
-		if err != nil {
+		var err error
+		if body.Questions, err = w.questions(pc, s); err != nil {
 			return body, err
 		}
-		body.Questions = question.All(fields, pc.values, pc.problem.field)
-		if len(fields) == 0 {
+		if len(body.Questions) == 0 {
 			here.step = "bank" // the person enters the fields on the institution's page
 		}
 	}
@@ -353,6 +352,19 @@ func (w *Webview) stateBody(pc *pageContext, s *flowConnection, step string) (fl
 	}
 	body.Action = s.address(pc, "look", strconv.Itoa(pc.polls()), "step", step)
 	return body, nil
+}
+
+// questions returns the fields that a connection waits for, with the input in the last form. After
+// wrong credentials for a new connection, the field of the login has the login that the person
+// entered.
+func (w *Webview) questions(pc *pageContext, s *flowConnection) ([]question.Question, error) {
+	fields, err := w.wanted(pc, s.c, s.bank)
+	typed := pc.values
+	if err == nil && typed == nil && s.Flow == flowConnect && s.c.Established == nil && s.c.State == passerelle.Wrongpass {
+		typed = map[string]string{}
+		typed["login"], err = w.login(pc, s.c)
+	}
+	return question.All(fields, typed, pc.problem.field), err
 }
 
 // When the client shows the flow in a frame, leadApart makes the form open the institution's page

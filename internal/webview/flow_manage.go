@@ -181,18 +181,21 @@ func lastFour(number string) string {
 // loginHint returns a part of a connection's login. The person recognises the login by this part. A
 // connection that the person authorised on the institution's page has no hint.
 func (w *Webview) loginHint(pc *pageContext, c bankstore.Connection) ([]string, error) {
-	values, _, err := bankstore.From(w.DB).ConnectionSecrets(pc.context(), pc.domain.ID, c.ID)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the login of connection %d: %w", c.ID, err)
-	}
-	login := []rune(values["login"])
-	if len(login) == 0 {
-		return nil, nil
+	text, err := w.login(pc, c)
+	login := []rune(text)
+	if err != nil || len(login) == 0 {
+		return nil, err
 	}
 	return []string{pc.words.Say("list.login", string(login[:min(2, (len(login)+1)/2)])+"…")}, nil
+}
+
+// login returns the login that the person has entered for a connection, or an empty text.
+func (w *Webview) login(pc *pageContext, c bankstore.Connection) (string, error) {
+	values, _, err := bankstore.From(w.DB).ConnectionSecrets(pc.context(), pc.domain.ID, c.ID)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return "", fmt.Errorf("read the login of connection %d: %w", c.ID, err)
+	}
+	return values["login"], nil
 }
 
 // added is the suffix in the handle of a flow that another flow started.
