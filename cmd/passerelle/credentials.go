@@ -214,7 +214,7 @@ func (k credentials) print(c *console) error {
 	}
 	_, err := fmt.Fprint(c.out, strings.NewReplacer(
 		"{base}", k.BaseURL, "{id}", k.ClientID, "{secret}", cmp.Or(k.ClientSecret, "the one that it was reset to"), "{given}", cmp.Or(k.ClientSecret, "…"), "{config}", k.ConfigToken, "{users}", k.UsersToken,
-		"{webview}", k.WebviewURL, "{console}", k.ConsoleURL, "{user}", k.ConsoleUser, "{password}", cmp.Or(k.ConsolePassword, "the one it was changed to"), "{docs}", strings.TrimSuffix(k.BaseURL, "/2.0")+"/docs",
+		"{webview}", k.WebviewURL, "{console}", k.ConsoleURL, "{user}", k.ConsoleUser, "{password}", cmp.Or(k.ConsolePassword, "the one it was changed to"), "{docs}", strings.TrimSuffix(k.BaseURL, "/2.0")+"/docs/guides/quick-start",
 	).Replace(welcome))
 	if err == nil && k.Testbanks != nil {
 		_, err = fmt.Fprint(c.out, strings.NewReplacer(

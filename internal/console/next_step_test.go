@@ -103,3 +103,10 @@ func TestDeliveriesLeadToTheirPayments(t *testing.T) {
 		d.shows(d.webhookPath(int64(hooks[0].ID)), []string{fmt.Sprintf(`<a href="%s">payment %d</a>`, d.paymentPath(id), id)})
 	})
 }
+
+// TestForgottenPasswords checks that the sign-in page says what to do without a password.
+func TestForgottenPasswords(t *testing.T) {
+	each(t, func(_ *testing.T, d *fixture) {
+		d.shows("/console/sign-in", []string{"Forgot your password?", "passerelle operator password"})
+	})
+}
