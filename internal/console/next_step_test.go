@@ -47,7 +47,7 @@ func TestMistakesNameTheFieldOnThePage(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
 		for _, list := range []string{"/tokens", "/users"} {
-			if a := d.get(d.domainPath(list + "?id=x")); a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, ">Number: must be") {
+			if a := d.get(d.domainPath(list + "?id=x")); a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, ">Number: must be") || !strings.Contains(a.body, "<title>That did not work: ") {
 				t.Errorf("%s: %d %s", list, a.status, a.body)
 			}
 		}

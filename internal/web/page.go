@@ -29,6 +29,9 @@ type Page struct {
 	// Words has the texts in the reader's language.
 	Words Words
 	Title string
+	// Alert begins the title in the browser of a page that reports a mistake. Screen readers say this
+	// title first. It is empty for other pages.
+	Alert string
 	// Body is the content that the template shows.
 	Body any
 	// Brand is the brand of the application for which the service shows the page.

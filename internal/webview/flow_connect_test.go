@@ -131,7 +131,7 @@ func TestConnectWithAWrongPassword(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect", "connector_uuids", sandbox.TestConnector))
 		missing := p.send(page, "begin", "field.login", "anna")
-		missing.shows(t, "Something is missing", `value="anna"`)
+		missing.shows(t, "Something is missing", `value="anna"`, "<title>Please check your entries: Connect to Banque Exemple</title>")
 		if missing.status != http.StatusUnprocessableEntity || len(p.connections(p.token)) != 0 {
 			t.Errorf("a form without a password: %d, %d connections", missing.status, len(p.connections(p.token)))
 		}

@@ -245,7 +245,7 @@ func (w *Webview) flowPage(pc *pageContext, t *flowSession, name, title string, 
 		page.FormTargets = []string{origin}
 	}
 	if pc.problem.key != "" {
-		page.Status = http.StatusUnprocessableEntity
+		page.Status, page.Alert = http.StatusUnprocessableEntity, pc.words.Say("problem.title")
 	}
 	return page
 }

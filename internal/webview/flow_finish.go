@@ -142,7 +142,7 @@ func (w *Webview) finishFlow(pc *pageContext, t *flowSession, reported url.Value
 	body := finishedBody{frame: pc.flowFrame(t), Title: pc.words.Say("finished.title"), Text: pc.words.Say("finished.text")}
 	body.Languages = nil
 	page := w.flowPage(pc, t, "finished", body.Title, nil)
-	page.Status = 0
+	page.Status, page.Alert = 0, ""
 	if t.framed() {
 		message, err := termination(reported)
 		if err != nil {

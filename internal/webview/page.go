@@ -128,7 +128,7 @@ func (pc *pageContext) page(s *payerSession, name, title string, body any, probl
 		Simulated: pc.domain.Kind == passerelle.Sandbox, FormTargets: formTargets(pc, s), Sheets: sheets,
 	}
 	if problem != "" {
-		page.Status = http.StatusUnprocessableEntity
+		page.Status, page.Alert = http.StatusUnprocessableEntity, pc.words.Say("problem.title")
 	}
 	return page
 }

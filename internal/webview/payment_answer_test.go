@@ -150,6 +150,7 @@ func TestWrongValuesAreShownAgain(t *testing.T) {
 		const invalid = ` aria-invalid="true"`
 		for _, c := range []struct{ code, device, says, at string }{
 			{"12", "phone", "not in the right format", `<p><a href="#field.code">Code on your card (1234)</a></p>`},
+			{"12", "phone", "not in the right format", "<title>Please check your entries: Your bank needs more information</title>"},
 			{"12", "phone", "not in the right format", invalid + ` aria-describedby="problem hint.code"`},
 			{"1234", "", "not in the right format", `<fieldset class="field" id="field.device"` + invalid},
 			{"1234", "fax", "not in the right format", `<p><a href="#field.device">`},

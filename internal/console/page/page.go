@@ -99,7 +99,7 @@ func (p *Templates) Send(pc *Context, name, title string, data any) error {
 		Simulated: pc.Domain.Kind == passerelle.Sandbox, Refresh: pc.Reload, RefreshTo: pc.LeadTo,
 	}
 	if pc.Problem != "" {
-		page.Status = http.StatusUnprocessableEntity
+		page.Status, page.Alert = http.StatusUnprocessableEntity, "That did not work"
 	}
 	if pc.Who.ID != 0 {
 		page.Module, page.Asks = "console.mjs", true
