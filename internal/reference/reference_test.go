@@ -221,6 +221,9 @@ func TestTheFirstPage(t *testing.T) {
 			}
 			servicetest.Inspect(ctx, t, "first-page-"+name)
 			says.Silent(t)
+			if err := chromedp.Do(ctx, servicetest.Follow(`a[href$="/simulation/scenarios"]`), servicetest.Shown(`#password`)); err != nil {
+				t.Errorf("the link to the scenarios does not lead to the sign-in: %v", err)
+			}
 		})
 	}
 }

@@ -24,6 +24,7 @@ type Welcome struct {
 
 // welcomeView is the content of the first page.
 type welcomeView struct {
+	ID             passerelle.DomainID
 	Name           string
 	Sandbox, Known bool
 	Console        bool
@@ -37,7 +38,7 @@ func (h Welcome) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	d, err := h.Domain(r.Context(), r.Host)
-	view := welcomeView{Name: d.Name, Sandbox: d.Kind == passerelle.Sandbox, Known: err == nil, Console: h.Console}
+	view := welcomeView{ID: d.ID, Name: d.Name, Sandbox: d.Kind == passerelle.Sandbox, Known: err == nil, Console: h.Console}
 	page := web.Page{
 		Name: "welcome", Words: web.Words{Lang: "en"}, Title: "Passerelle", Body: view, Sheets: []string{"welcome.css"}, Simulated: view.Known && view.Sandbox,
 	}
