@@ -247,8 +247,9 @@ func TestASearchForABankWhileTyping(t *testing.T) {
 	said.Silent(t)
 }
 
-// While a person types, the number of matches changes inside the same status, and the link to other
-// countries keeps the search. Screen readers announce a new text in a status, but not a new status.
+// While a person types, the number of matches changes inside the same status, and the links to other
+// countries and languages keep the search. Screen readers announce a new text in a status, but not a
+// new status.
 func TestASearchForABankSaysTheNumberOfMatches(t *testing.T) {
 	t.Parallel()
 	s := start(t, storetest.SQLite(t), crowd)
@@ -266,9 +267,9 @@ func TestASearchForABankSaysTheNumberOfMatches(t *testing.T) {
 	})()`))
 	must(t, err)
 	must(t, chromedp.Do(browser, servicetest.Shown(`#found li:only-child a[href*="000000000051"]`)))
-	got, err := chromedp.Run(browser, chromedp.Evaluate[string](`[window.said.isConnected, window.said.textContent, document.querySelectorAll("#found [role=status]").length, document.querySelector("#found a[href*=country]").search.includes("search=ville")].join()`))
+	got, err := chromedp.Run(browser, chromedp.Evaluate[string](`[window.said.isConnected, window.said.textContent, document.querySelectorAll("#found [role=status]").length, ...["#found a[href*=country]", "footer a"].map((link) => document.querySelector(link).search.includes("search=ville"))].join()`))
 	must(t, err)
-	if got != "true,Matches in France: 1,1,true" {
+	if got != "true,Matches in France: 1,1,true,true" {
 		t.Errorf("the status: %s", got)
 	}
 }

@@ -26,6 +26,7 @@ const ask = async () => {
   if (mine !== latest) return;
   if (!found?.querySelector("[role=status]")) return form.submit();
   renew(document.getElementById(field.dataset.search), found);
+  document.querySelector("footer").replaceWith(page.querySelector("footer")); // its links to other languages keep the search
   history.replaceState(null, "", address);
 };
 
