@@ -215,6 +215,53 @@ func TestParseRefusesWhatIsNoStatement(t *testing.T) {
 	}
 }
 
+// TestFilesOfBanks reads files that differ from the standard as files of banks do. Each has the
+// same content as a file that follows the standard.
+func TestFilesOfBanks(t *testing.T) {
+	whole := written(t, rent(), rent())
+	want, err := parsed(whole)
+	if err != nil || len(want) != 2 {
+		t.Fatal(want, err)
+	}
+	for name, text := range map[string]string{
+		"no line breaks":               strings.ReplaceAll(whole, "\n", ""),
+		"one line break at the end":    strings.ReplaceAll(whole, "\n", "") + "\r\n",
+		"only carriage returns":        strings.ReplaceAll(whole, "\n", "\r"),
+		"blanks at the end of lines":   strings.ReplaceAll(whole, "\n", "  \r\n"),
+		"an end mark":                  whole + "\x1a",
+		"an end mark, no line breaks":  strings.ReplaceAll(whole, "\n", "") + "\x1a",
+		"accents, no line breaks":      strings.ReplaceAll(strings.ReplaceAll(whole, "PARC", "PÂRC"), "\n", ""),
+		"balances without a currency":  withoutCurrency(whole, "01", "07"),
+		"records without any currency": withoutCurrency(whole, "01", "04", "05", "07"),
+	} {
+		got, err := parsed(text)
+		if diff := cmp.Diff(want, got, cmp.Comparer(sameDay)); diff != "" || err != nil {
+			t.Errorf("%s: %v %s", name, err, diff)
+		}
+	}
+	for name, text := range map[string]string{
+		"dollars in a statement without a currency": withoutCurrency(strings.ReplaceAll(whole, "EUR2", "USD2"), "01", "07"),
+		"decimals without a currency":               strings.ReplaceAll(whole, "EUR2", "   2"),
+		"a character too many":                      strings.Replace(whole, "\n", "x\n", 1),
+	} {
+		if _, err := parsed(text); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// withoutCurrency blanks the currency and the number of decimals in records with the given codes.
+func withoutCurrency(text string, codes ...string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		if slices.Contains(codes, line[:2]) {
+			line = line[:16] + "    " + line[20:]
+		}
+		out.WriteString(line)
+	}
+	return out.String()
+}
+
 // TestParseIsAStream: a reader gets the complete statements before an error, and can stop early.
 func TestParseIsAStream(t *testing.T) {
 	two := written(t, rent(), rent())

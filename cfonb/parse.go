@@ -16,21 +16,24 @@ import (
 	"passerelle"
 )
 
-// maxLine is the largest number of bytes in a line: each character has at most four.
-const maxLine = 4*width + 2
+// maxRecord is the largest number of bytes of a record with its line break: each character has at
+// most four.
+const maxRecord = 4*width + 2
 
 // maxRecords limits the number of records of a statement, and so its memory.
 const maxRecords = 1_000_000
 
 // Parse reads statements one after the other and yields each when it is complete. After the first
 // error it yields no more statements. Lines may end in CR LF. Lines may be shorter than 120
-// characters, because some mail programs remove blanks at the end. Empty lines are ignored.
+// characters, because some mail programs remove blanks at the end. Empty lines are ignored. Some
+// banks send records without line breaks: each record then counts as a line.
 // Characters outside ASCII become ASCII characters without accents, or blanks. The movements must
 // lead from the old balance to the new one.
 func Parse(r io.Reader) iter.Seq2[Statement, error] {
 	return func(yield func(Statement, error) bool) {
 		p := parser{lines: bufio.NewScanner(r)}
-		p.lines.Buffer(make([]byte, maxLine), maxLine)
+		p.lines.Buffer(make([]byte, 8*maxRecord), 8*maxRecord)
+		p.lines.Split(splitRecord)
 		for {
 			s, err := p.statement()
 			if err == io.EOF { //nolint:errorlint // the unwrapped error is the end between two statements
@@ -52,6 +55,30 @@ type parser struct {
 	line  int
 }
 
+// splitRecord is a bufio.SplitFunc. It ends a record at a line break, and after 120 characters. It
+// skips blanks between 120 characters and a line break.
+func splitRecord(data []byte, atEOF bool) (int, []byte, error) {
+	if len(data) == 0 || len(data) < maxRecord && !atEOF {
+		return 0, nil, nil
+	}
+	end := 0
+	for n := 0; n < width && end < len(data) && data[end] != '\n'; n++ {
+		_, size := utf8.DecodeRune(data[end:])
+		end += size
+	}
+	next := end
+	for next < len(data) && (data[next] == ' ' || data[next] == '\r') {
+		next++
+	}
+	if next < len(data) && data[next] == '\n' {
+		next++
+	}
+	return next, data[:end], nil
+}
+
+// endMark ends files of programs for DOS.
+const endMark = "\x1a"
+
 // next returns the next line that is not empty, or io.EOF.
 func (p *parser) next() (*record, error) {
 	for {
@@ -59,7 +86,7 @@ func (p *parser) next() (*record, error) {
 		if !p.lines.Scan() {
 			return nil, p.end()
 		}
-		if text := strings.TrimSuffix(p.lines.Text(), "\r"); strings.Trim(text, " ") != "" {
+		if text := strings.TrimSuffix(p.lines.Text(), "\r"); strings.Trim(text, " "+endMark) != "" {
 			return recordOf(text)
 		}
 	}
@@ -67,23 +94,17 @@ func (p *parser) next() (*record, error) {
 
 // end returns the reason why there is no next line.
 func (p *parser) end() error {
-	switch err := p.lines.Err(); {
-	case errors.Is(err, bufio.ErrTooLong):
-		return errWidth
-	case err != nil:
+	if err := p.lines.Err(); err != nil {
 		return fmt.Errorf("read: %w", err)
 	}
 	return io.EOF
 }
 
-// recordOf converts a line to a record.
+// recordOf converts a text of at most 120 characters to a record.
 func recordOf(text string) (*record, error) {
 	r := &record{}
 	n := 0
 	for _, char := range text {
-		if n == width {
-			return nil, errWidth
-		}
 		if char < ' ' || char == unicode.ReplacementChar {
 			return nil, fmt.Errorf("column %d is not a printable character", n+1)
 		}
@@ -109,8 +130,7 @@ func plain(char rune) byte {
 
 // These are the errors for files that break the format of statements.
 var (
-	errWidth   = fmt.Errorf("a line has at most %d characters", width)
-	errOrder   = errors.New("a statement is a record 01, then movements 04 with details 05, then a record 07")
+	errOrder   = fmt.Errorf("a statement is a record 01, then movements 04 with details 05, then a record 07; a record has at most %d characters", width)
 	errEnd     = errors.New("the file ends within a statement")
 	errOther   = errors.New("the account is not the one of the statement")
 	errBalance = errors.New("the movements do not lead from the old balance to the new one")
@@ -188,12 +208,15 @@ func (s *Statement) close(r *record, opening int64) error {
 	return nil
 }
 
+// account returns the account of a record. It reads a blank currency with blank decimals as euros,
+// because some banks omit both in the records of balances.
 func (r *record) account() (Account, error) {
-	decimals, err := strconv.ParseUint(r.get(atDecimals), 10, 8)
-	a := Account{
-		Bank: r.get(atBank), Branch: r.get(atBranch), Number: r.get(atNumber),
-		Currency: passerelle.Currency(r.get(atCurrency)), Decimals: int(decimals),
+	currency, digits := r.get(atCurrency), r.get(atDecimals)
+	if strings.Trim(currency+digits, " ") == "" {
+		currency, digits = "EUR", "2"
 	}
+	decimals, err := strconv.ParseUint(digits, 10, 8)
+	a := Account{Bank: r.get(atBank), Branch: r.get(atBranch), Number: r.get(atNumber), Currency: passerelle.Currency(currency), Decimals: int(decimals)}
 	if err != nil {
 		return a, errAccount
 	}

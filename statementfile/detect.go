@@ -8,8 +8,9 @@ import (
 // mtTag matches the beginning of a field of an MT940 message.
 var mtTag = regexp.MustCompile(`(?m)^(?:.*\{4:)?\s*:(?:20|25P?|28C?|60[FM]|61):`)
 
-// oldBalance matches the first record of a CFONB 120 file.
-var oldBalance = regexp.MustCompile(`^01[0-9A-Z]{5}.{4}[0-9A-Z]{5}[A-Z]{3}[0-9]`)
+// oldBalance matches the first record of a CFONB 120 file. Some banks omit the currency and the
+// number of decimals.
+var oldBalance = regexp.MustCompile(`^01[0-9A-Z]{5}.{4}[0-9A-Z]{5}(?:[A-Z]{3}[0-9]| {5}[0-9A-Z]{11})`)
 
 // ofxBeginning matches the header of an OFX file, or its first element when there is no header.
 var ofxBeginning = regexp.MustCompile(`(?i)^(?:OFXHEADER:|(?:<\?[^>]*\?>\s*)*(?:<\?OFX\b|<OFX>))`)

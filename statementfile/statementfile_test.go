@@ -330,6 +330,19 @@ func TestCFONB(t *testing.T) {
 	}
 }
 
+// Some banks send records without line breaks, and balances without a currency.
+func TestCFONBOfBanks(t *testing.T) {
+	record := func(text string) string { return fmt.Sprintf("%-120s", text) }
+	text := record("0130006    00001     12345678901  301126                                                  0000000015000{") +
+		record("0430006    00001EUR2 1234567890106011226        LOYER DÉCEMBRE                   0000000000000000007505}") +
+		record("0730006    00001     12345678901  011226                                                  0000000007495{")
+	want := []string{`2 2026-12-01  -750.50 transfer ref= e2e= "LOYER DECEMBRE" "" `, "CFONB 120  300060000112345678901 EUR 2026-11-30=1500.00..2026-12-01=749.50"}
+	got, err := listed(strings.NewReader(text))
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+}
+
 // The counterparty of outgoing money is the payee, and the counterparty of incoming money the payer.
 // The text of the payer continues the label of the bank.
 func TestDetailsInCFONB(t *testing.T) {
