@@ -262,6 +262,17 @@ func withoutCurrency(text string, codes ...string) string {
 	return out.String()
 }
 
+// TestInternalCodes: the reader ignores a bank's own code of an operation unless the code has four
+// capitals or digits.
+func TestInternalCodes(t *testing.T) {
+	for code, want := range map[string]string{"0001": "0001", "001 ": "", " 001": "", "a001": "", "    ": ""} {
+		got, err := parsed(strings.ReplaceAll(written(t, rent()), "30004000102837", "30004"+code+"02837"))
+		if err != nil || got[0].Movements[0].Internal != want {
+			t.Errorf("%q: %+v, %v, want %q", code, got, err, want)
+		}
+	}
+}
+
 // TestParseIsAStream: a reader gets the complete statements before an error, and can stop early.
 func TestParseIsAStream(t *testing.T) {
 	two := written(t, rent(), rent())

@@ -258,7 +258,10 @@ func (r *record) movement() (Movement, error) {
 		}
 		m.Entry = int(entry)
 	}
-	m.Operation, m.Internal = r.get(atOperation), r.trimmed(atInternal)
+	m.Operation = r.get(atOperation)
+	if internal := r.get(atInternal); isCode(internal, 4) {
+		m.Internal = internal
+	}
 	m.Label, m.Reference = words(r.get(atLabel)), words(r.get(atReference))
 	return m, m.check()
 }
