@@ -128,10 +128,13 @@ func (m *mt) take(f *mtLines) error {
 	return f.fail(err)
 }
 
-// enter begins a statement at field 20. For banks that omit field 20, it begins the first statement
-// at field 25, 28C or 60F.
+// firstFields lists the fields with which a statement begins at banks that omit field 20.
+var firstFields = []string{"25", "25P", "28", "28C", "60F"}
+
+// enter begins a statement at field 20. For banks that omit field 20, it begins a statement at one
+// of firstFields: the first statement, and each statement after a closing balance.
 func (m *mt) enter(f *mtLines) error {
-	if f.tag == "20" || m.statement == nil && slices.Contains([]string{"25", "28C", "60F"}, f.tag) {
+	if f.tag == "20" || (m.statement == nil || m.ended) && slices.Contains(firstFields, f.tag) {
 		return m.begin(f)
 	}
 	if m.statement == nil {

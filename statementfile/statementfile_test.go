@@ -219,6 +219,24 @@ func TestMT940(t *testing.T) {
 	}
 }
 
+// Some banks omit field 20. A file then has several statements, which begin at field 25.
+func TestMT940WithoutField20(t *testing.T) {
+	statement := func(iban, number, entry string) string {
+		return "ABNANL2A\n940\nABNANL2A\n:25:" + iban + "\n:28:" + number + "\n:60F:C261031EUR100,00\n:61:2611021102" + entry + "\n:86:/TRTP/SEPA OVERBOEKING/NAME/CAFE/REMI/RENT\n" +
+			":62F:C261130EUR110,00\n:64:C261130EUR110,00\n:65:C261201EUR110,00\n-\n"
+	}
+	text := statement("NL91ABNA0417164300", "17001/1", "C10,00N654NONREF") + statement("NL91ABNA0417164300", "17002/1", "D10,00N654NONREF") + statement("DE89370400440532013000", "17001/1", "C10,00N654NONREF")
+	want := []string{
+		`7 2026-11-02 2026-11-02 10.00  ref= e2e= "RENT" "CAFE" `, "MT940 17001/1 NL91ABNA0417164300 EUR 2026-10-31=100.00..2026-11-30=110.00",
+		`19 2026-11-02 2026-11-02 -10.00  ref= e2e= "RENT" "CAFE" `, "MT940 17002/1 NL91ABNA0417164300 EUR 2026-10-31=100.00..2026-11-30=110.00",
+		`31 2026-11-02 2026-11-02 10.00  ref= e2e= "RENT" "CAFE" `, "MT940 17001/1 DE89370400440532013000 EUR 2026-10-31=100.00..2026-11-30=110.00",
+	}
+	got, err := listed(strings.NewReader(text))
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+}
+
 // The booking day of an entry in MT940 has no year. It gets the year that brings it closest to the
 // value day.
 func TestBookingDayAroundNewYear(t *testing.T) {
