@@ -117,7 +117,7 @@ func (v *reading) listFamily(ctx context.Context, family string) ([]bankAccount,
 	if err := v.count(family); err != nil {
 		return nil, err
 	}
-	pages := v.pages(request{call: strings.TrimPrefix(family, "/v1/"), path: family + "?withBalance=true", large: true})
+	pages := v.pages(request{call: strings.TrimPrefix(family, "/v1/"), path: family + "?withBalance=true", most: largeAnswer})
 	for !pages.end {
 		var list accountList
 		if err := pages.next(ctx, &list, func() string { return list.Links["next"].Href }); err != nil {
@@ -197,16 +197,13 @@ func (a *bankAccount) details() passerelle.AccountDetails {
 	d := passerelle.AccountDetails{
 		Key: a.key, Number: cmp.Or(a.IBAN, a.BBAN, a.MaskedPAN, a.MSISDN), IBAN: a.IBAN, BIC: a.BIC,
 		Name: bounded(cmp.Or(a.DisplayName, a.Name, a.Product, a.Details, a.IBAN, a.ResourceID)),
-		Type: cmp.Or(accountTypes[a.CashType], passerelle.UnknownAccount), Currency: known(a.Currency),
+		Type: cmp.Or(accountTypes[a.CashType], passerelle.UnknownAccount), Usage: passerelle.Private, Currency: known(a.Currency),
 	}
 	if a.family == cardAccountsPath {
 		d.Type = "card"
 	}
-	switch a.Usage {
-	case "ORGA":
+	if a.Usage == "ORGA" {
 		d.Usage, d.CompanyName = passerelle.Organisation, bounded(a.OwnerName)
-	default:
-		d.Usage = passerelle.Private
 	}
 	if a.OwnerName != "" {
 		d.Parties = []passerelle.Party{{Role: "holder", FullName: bounded(a.OwnerName)}}
@@ -295,10 +292,7 @@ const maxText = 200
 // bounded removes NUL and invalid UTF-8 from a text of the bank, and shortens the text to maxText.
 func bounded(text string) string {
 	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
-	if len(text) <= maxText {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxText], "")
+	return strings.ToValidUTF8(text[:min(len(text), maxText)], "")
 }
 
 // pages iterates over the pages of a list. Each page except the last has a link to the next.

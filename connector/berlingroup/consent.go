@@ -331,18 +331,14 @@ func (v *reading) wish(ctx context.Context) error {
 	if err := v.update(r, a, created.scaAnswer, got.header); err != nil {
 		return err
 	}
-	if err := v.proceed(ctx, a, v.person()); err != nil {
-		return v.toRefusal(err)
-	}
-	return v.waitForPerson("")
-}
-
-// toRefusal converts a *denied into the refusal of a read. It returns other errors unchanged.
-func (v *reading) toRefusal(err error) error {
+	err = v.proceed(ctx, a, v.person())
 	if denial, found := errors.AsType[*denied](err); found {
 		return v.refused(denial.r, denial.a)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return v.waitForPerson("")
 }
 
 // maxID is the maximum length of an id from the bank, in bytes.

@@ -189,7 +189,7 @@ func (v *ordering) initiate(ctx context.Context) (payment.Report, error) {
 	if err != nil && !placed.status().ended() {
 		v.memory.Approval = startAt(v.memory.Path + "/authorisations")
 		v.memory.Approval.Unlisted = true
-		return v.later(), nil
+		return payment.Report{Status: payment.Awaiting, CheckAfter: shortly}, nil
 	}
 	report, _ := v.carryOn(ctx, placed.status()) // the next check of the order tries a failed step again
 	return report, nil
@@ -201,8 +201,7 @@ func (v *ordering) initiate(ctx context.Context) (payment.Report, error) {
 // stays unknown.
 func (v *ordering) refusedOrder(r request, a answer) error {
 	err := v.refusal(r, a)
-	var refused *payment.Refusal
-	if !v.Repeated || !errors.As(err, &refused) {
+	if _, refused := errors.AsType[*payment.Refusal](err); !v.Repeated || !refused {
 		return err
 	}
 	r.id = a.id
@@ -212,11 +211,6 @@ func (v *ordering) refusedOrder(r request, a answer) error {
 
 // shortly is the time until the next check when the payer has nothing to do.
 const shortly = time.Second
-
-// later returns the report of an accepted order whose authorisation has not started.
-func (v *ordering) later() payment.Report {
-	return payment.Report{Status: payment.Awaiting, CheckAfter: shortly}
-}
 
 // taken stores the bank's id of an accepted order, and reports whether the response contains the
 // id. The id comes from the body or, if the body has no id, from the header Location.

@@ -170,8 +170,7 @@ func (i *interruption) Error() string { return "the read ends in the state " + s
 func (r reader) Read(ctx context.Context, request connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	v := &reading{Bank: r.Bank, DataRequest: request, out: out, memory: recall(request.Memory)}
 	outcome, err := v.read(ctx)
-	var ended *interruption
-	if errors.As(err, &ended) {
+	if ended, is := errors.AsType[*interruption](err); is {
 		outcome, err = ended.Outcome, nil
 	}
 	memory, encodeErr := v.memory.encode()
@@ -184,8 +183,7 @@ func (v *reading) read(ctx context.Context) (connector.Outcome, error) {
 	if err == nil {
 		err = v.readAccounts(ctx)
 	}
-	var refused *readRefusal
-	if errors.As(err, &refused) && refused.state == passerelle.SCARequired {
+	if refused, is := errors.AsType[*readRefusal](err); is && refused.state == passerelle.SCARequired {
 		if !slices.Contains(consentEnded, refused.code) {
 			v.memory.Formers = v.memory.withFormer()
 		}

@@ -141,8 +141,8 @@ func (v *reading) readCertain(ctx context.Context, a *bankAccount, begin passere
 	for pass := 1; err == nil && s.sieve.open && pass < maxPasses; pass++ {
 		next := v.history(a)
 		next.sieve.handed, next.sieve.least, next.sieve.again = s.sieve.handed, s.sieve.least, true
-		var ended *interruption
-		if err = v.readHistory(ctx, next, selected); errors.As(err, &ended) {
+		err = v.readHistory(ctx, next, selected)
+		if _, ended := errors.AsType[*interruption](err); ended {
 			return s, nil
 		}
 		next.sieve.endPass()

@@ -71,8 +71,7 @@ func (v *reading) readSince(ctx context.Context, a *bankAccount, selected url.Va
 	v.memory.Accounts[a.key] = accountMemory{Read: last.Read, Names: last.Names} // drops Whole and Reference: if this read is interrupted, the next one requests everything, because a bank reports new entries only once
 	s := v.history(a)
 	err := v.readHistory(ctx, s, selected)
-	var refused *readRefusal
-	if errors.As(err, &refused) && refused.state == passerelle.Bug || err == nil && s.names.Unnamed() {
+	if refused, is := errors.AsType[*readRefusal](err); is && refused.state == passerelle.Bug || err == nil && s.names.Unnamed() {
 		return false, nil
 	}
 	if err != nil {

@@ -128,7 +128,7 @@ func (v *reading) readHistory(ctx context.Context, s *history, selected url.Valu
 		if err := v.count("transactions " + s.account.key); err != nil {
 			return err
 		}
-		r, err := v.requestTo(request{call: strings.TrimPrefix(s.account.family, "/v1/") + " transactions", path: path, large: true}, link)
+		r, err := v.requestTo(request{call: strings.TrimPrefix(s.account.family, "/v1/") + " transactions", path: path, most: largeAnswer}, link)
 		if err != nil {
 			return err
 		}

@@ -221,8 +221,7 @@ func (p *page) flush() error {
 // takeStatement reads a statement file, which contains only booked entries.
 func (p *page) takeStatement(in *bufio.Reader, body *arrival.Body) error {
 	for record, err := range statementfile.Read(in, nil) {
-		var wrong *statementfile.FileError
-		if errors.As(err, &wrong) {
+		if wrong, is := errors.AsType[*statementfile.FileError](err); is {
 			return p.fault(p.request, errMalformed, "its statement cannot be read: "+wrong.Error())
 		}
 		if err != nil {

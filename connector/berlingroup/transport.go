@@ -50,8 +50,8 @@ type request struct {
 	address string
 	// accept contains the accepted media types of the response. Empty means JSON.
 	accept string
-	// large allows a large response, such as a page of a list.
-	large bool
+	// most limits the response, in bytes. Zero means smallAnswer.
+	most int64
 	// take reads a successful response while it arrives. When take is nil, the call reads the
 	// complete response first. An error of take becomes the error of the call. Such an error does
 	// not count as a failure of the bank.
@@ -167,12 +167,9 @@ func (b *Bank) call(ctx context.Context, r request) (answer, error) {
 		b.health.Leave(r.call) // the call says nothing about the bank
 		return a, err
 	}
-	var own *takerError
-	taken := errors.As(err, &own)
-	if taken {
-		err = own.error
+	if own, is := errors.AsType[*takerError](err); is {
 		b.health.Record(r.call, begun, b.now().Add(-a.taking), connector.Answered)
-		return a, err
+		return a, own.error
 	}
 	b.health.Record(r.call, begun, b.now().Add(-a.taking), b.result(r, a, err))
 	return a, err
@@ -206,7 +203,7 @@ func (b *Bank) exchange(ctx context.Context, r request) (answer, error) {
 	if r.take != nil && a.succeeded() {
 		return b.pass(ctx, r, a, arrival.New(response.Body, timeout, b.limit, b.now))
 	}
-	if a.body, err = arrival.All(response.Body, r.most()); err != nil {
+	if a.body, err = arrival.All(response.Body, cmp.Or(r.most, smallAnswer)); err != nil {
 		return a, b.broken(ctx, r, err, false)
 	}
 	if a.status >= 300 && a.status < 400 {
@@ -253,13 +250,6 @@ var errUnfit = errors.New("our certificate is of no use at the bank")
 
 // errElsewhere means that the bank redirects a request, which would disclose secrets elsewhere.
 var errElsewhere = errors.New("it redirects to another address, which Passerelle does not follow: correct address.api")
-
-func (r request) most() int64 {
-	if r.large {
-		return largeAnswer
-	}
-	return smallAnswer
-}
 
 // prepare makes the request, and signs it if the bank requires signatures.
 func (b *Bank) prepare(ctx context.Context, r request) (*http.Request, error) {
