@@ -257,14 +257,18 @@ func (a *bankAccount) newest(types []string) *decimal.Decimal {
 	return nil
 }
 
-// amountForm matches amounts in the standard.
-var amountForm = regexp.MustCompile(`^-?[0-9]{1,14}(\.[0-9]{1,3})?$`)
+// amountForm matches amounts in the standard, and amounts with further decimals that are zero.
+var amountForm = regexp.MustCompile(`^-?[0-9]{1,14}(\.[0-9]{1,3}0*)?$`)
 
 func (a amount) decimal() (decimal.Decimal, error) {
 	if !amountForm.MatchString(string(a.Amount)) {
 		return decimal.Decimal{}, errMalformed
 	}
-	return decimal.Parse(string(a.Amount))
+	value, err := decimal.Parse(string(a.Amount))
+	if value.Scale() > 3 {
+		value = value.Trim(2)
+	}
+	return value, err
 }
 
 // signed returns the amount with the sign that debits have in the service: negative. The argument

@@ -74,3 +74,30 @@ func TestAmountsAsNumbers(t *testing.T) {
 		key = row.Key
 	}
 }
+
+// TestAmountsWithZeros checks that a bank may send further decimals that are zero. A transaction
+// keeps its key when the bank omits them.
+func TestAmountsWithZeros(t *testing.T) {
+	for form, want := range map[string]struct{ value, short string }{
+		`"271.0600"`: {"271.06", `"271.06"`}, `"-5.00000"`: {"-5.00", `"-5.00"`}, `12.3000`: {"12.30", `12.3`}, `"1.2340"`: {"1.234", `"1.234"`}, `"1.2345"`: {"", `"1.2345"`},
+	} {
+		bank := newReadable(t)
+		reader := bank.reader()
+		var keys []string
+		for _, amount := range []string{form, want.short} {
+			bank.list(answers(http.StatusOK, `{"transactions":{"booked":[{"bookingDate":"2026-03-01","transactionAmount":{"currency":"EUR","amount":`+amount+`}}]}}`))
+			_, got, err := reader.read(true)
+			for key, row := range got.rows {
+				if keys = append(keys, key); amount == form && row.Value.String() != want.value {
+					t.Errorf("%s is %s, want %s", form, row.Value, want.value)
+				}
+			}
+			if (err == nil) != (want.value != "") {
+				t.Errorf("%s: %v", amount, err)
+			}
+		}
+		if want.value != "" && (len(keys) != 2 || keys[0] != keys[1]) {
+			t.Errorf("%s and %s have the keys %q", form, want.short, keys)
+		}
+	}
+}
