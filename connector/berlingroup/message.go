@@ -96,6 +96,7 @@ type readRefusal struct {
 	code       string // the first code of the standard in the response, or empty
 	message    string
 	retryAfter time.Duration
+	single     bool // it concerns only the requested account
 	// fault describes the refusal to the operator. The fault is nil if the customer can act or
 	// waiting helps.
 	fault error
@@ -112,6 +113,7 @@ func (b *Bank) refused(r request, a answer) error {
 	if refusal.state == passerelle.Bug {
 		refusal.fault = b.fault(r, errRefused, judged.says+": "+codes.ReadRemedy(a.status, all)+b.skew(a))
 	}
+	refusal.single = (refusal.state == passerelle.Bug || refusal.state == passerelle.ActionNeeded) && !judged.what.OfService()
 	for _, m := range all {
 		if refusal.state == passerelle.Wrongpass || refusal.state == passerelle.ActionNeeded {
 			refusal.message = cmp.Or(refusal.message, m.Text)

@@ -156,8 +156,10 @@ type reading struct {
 	connector.DataRequest
 	out    connector.Sink
 	memory readMemory
-	// passed means that the sink has the accounts. The sink takes accounts only once.
+	// passed means that the sink has the accounts. The sink takes accounts only once. failed is the
+	// first error that concerns only one account.
 	passed bool
+	failed error
 }
 
 // interruption ends a read with a state that is not a failure of the connector.
