@@ -356,12 +356,16 @@ func (p *pages) turn(link string) error {
 }
 
 // requestTo returns a request to the target of a link. Without a link it returns the request
-// unchanged.
+// unchanged. If the link leads to another host, such as one behind the bank's gateway, and has the
+// path of the request, the target is this path at the bank.
 func (v *reading) requestTo(r request, link string) (request, error) {
 	if link == "" {
 		return r, nil
 	}
-	var err error
-	r.address, err = v.follow(r, link)
+	address, err := v.follow(r, link)
+	if err != nil && links.At(v.base, r.path, link) != "" {
+		address, err = links.At(v.base, r.path, link), nil
+	}
+	r.address = address
 	return r, err
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"passerelle/connector"
 	"passerelle/payment"
@@ -105,6 +106,35 @@ func TestOwnPathsBehindAGateway(t *testing.T) {
 	read, err := reader.Read(t.Context(), connector.DataRequest{Present: true, Now: noon, Callback: url.Values{}, Memory: r.memory}, nil)
 	if err != nil || read.Message != "Access was refused." {
 		t.Errorf("the refused consent: %+v, %v; calls %q", read, err, bank.calls)
+	}
+}
+
+// TestAccountsBehindAGateway checks that the connector reads an account although its links, and the
+// links between pages, lead to a host that only the bank knows. It does not follow links with other
+// paths.
+func TestAccountsBehindAGateway(t *testing.T) {
+	const inside = "http://core.bank.internal:8080/gate"
+	for transactions, read := range map[string]bool{inside + "/v1/accounts/A1/transactions": true, inside + "/v1/accounts/A2/transactions": false, "https://elsewhere.example/": false} {
+		bank := newScripted(t, map[string][]scriptedAnswer{
+			"GET /psd2/v1/accounts": {
+				{http.StatusOK, `{"accounts":[],"_links":{"next":{"href":"` + inside + `/v1/accounts?page=2"}}}`},
+				{http.StatusOK, `{"accounts":[{"resourceId":"A1","iban":"DE02120300000000202051","currency":"EUR","_links":{"balances":{"href":"` + inside + `/v1/accounts/A1/balances"},"transactions":{"href":"` + transactions + `"}}}]}`},
+			},
+			"GET /psd2/v1/accounts/A1/balances": once(http.StatusOK, `{"balances":[{"balanceType":"closingBooked","balanceAmount":{"currency":"EUR","amount":"7.00"}}]}`),
+			"GET /psd2/v1/accounts/A1/transactions": {
+				{http.StatusOK, page([]string{line("2026-03-01", "2026-03-01", "-2.50", "Coffee")}, nil, inside+"/v1/accounts/A1/transactions?page=2")},
+				{http.StatusOK, page([]string{line("2026-02-01", "2026-02-01", "-700.00", "Rent")}, nil, "")},
+			},
+		})
+		bank.with(`api = "`+bank.server.URL, `api = "`+bank.server.URL+"/psd2")
+		bank.file += "\n[profile.accounts]\nconsents = [\"global\"]\n"
+		reader, _ := bank.load().Connector().(connector.DataReader)
+		r := &bankReader{t: t, reader: reader, now: noon}
+		r.memory = fmt.Appendf(nil, `{"consent":"C1","valid":true,"until":%q}`, noon.AddDate(0, 1, 0).Format(time.RFC3339))
+		_, got, err := r.read(true)
+		if err == nil != read || len(got.accounts) != 1 || got.accounts[0].Balance.String() != "7.00" || (len(got.rows) == 2) != read || (len(got.ended) == 1) != read {
+			t.Errorf("%s: %v; %+v; calls %q", transactions, err, got, bank.calls)
+		}
 	}
 }
 

@@ -60,6 +60,21 @@ func Below(root, href string) string {
 	return rest
 }
 
+// At returns the address at base of a link that ends with a path. The link may lead to any server.
+// At ignores the query of the path, and keeps the query of the link. It returns "" for a link with
+// another path.
+func At(base, path, href string) string {
+	to, err := url.Parse(href)
+	path, _, _ = strings.Cut(path, "?")
+	if err != nil || path == "" || !strings.HasSuffix(to.EscapedPath(), path) {
+		return ""
+	}
+	if to.RawQuery != "" {
+		path += "?" + to.RawQuery
+	}
+	return base + path
+}
+
 // fromHost returns a link that is a path from the base as a path from the host. The standard
 // permits both, and its examples have both. Other links do not change.
 func fromHost(root, href string) string {

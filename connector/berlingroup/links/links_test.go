@@ -46,3 +46,19 @@ func TestBelow(t *testing.T) {
 		}
 	}
 }
+
+// TestAt checks the address at a base of links that end with a path, on any server.
+func TestAt(t *testing.T) {
+	for _, test := range []struct{ path, href, want string }{
+		{"/v1/x", "http://core.internal:8080/gate/v1/x", "https://bank.example/psd2/v1/x"},
+		{"/v1/x?status=booked", "http://core.internal:8080/gate/v1/x?page=2#end", "https://bank.example/psd2/v1/x?page=2"},
+		{"/v1/x/a%2F1", "http://core.internal/v1/x/a%2F1", "https://bank.example/psd2/v1/x/a%2F1"},
+		{"/v1/x", "http://core.internal:8080/gate/v1/x/y", ""},
+		{"/v1/x", "http://core.internal:port/v1/x", ""},
+		{"", "http://core.internal/v1/x", ""},
+	} {
+		if got := links.At("https://bank.example/psd2", test.path, test.href); got != test.want {
+			t.Errorf("%s with the path %q: %q, want %q", test.href, test.path, got, test.want)
+		}
+	}
+}
