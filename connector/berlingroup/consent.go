@@ -144,8 +144,8 @@ func (v *reading) authorise(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var state consentAnswer
-	if err := v.get(ctx, request{call: "consent status", path: v.memory.path() + "/status"}, &state); err != nil {
+	state, err := v.consentStatus(ctx)
+	if err != nil {
 		return err
 	}
 	open := state.open()
@@ -166,6 +166,17 @@ func (v *reading) authorise(ctx context.Context) error {
 	return v.consentRefused(ctx, cmp.Or(message, state.Message, a.Message))
 }
 
+// consentStatus asks for the status of the present consent. A consent that the bank does not know
+// counts as expired.
+func (v *reading) consentStatus(ctx context.Context) (consentAnswer, error) {
+	var state consentAnswer
+	err := v.get(ctx, request{call: "consent status", path: v.memory.path() + "/status"}, &state)
+	if refused, is := errors.AsType[*readRefusal](err); is && refused.code == codes.UnknownResource {
+		return consentAnswer{Status: "expired"}, nil
+	}
+	return state, err
+}
+
 // approvedFormer makes a former consent the present one if the customer has approved this former
 // consent, for example on a page that was still open. It drops former consents that the customer
 // can no longer approve. It ignores failures, because the read can continue with the present
@@ -177,8 +188,7 @@ func (v *reading) approvedFormer(ctx context.Context) bool {
 			continue
 		}
 		v.memory.Consent, v.memory.Approval, v.memory.Formers = m.Consent, m.Approval, present.withFormer() // a token refresh in v.get saves this memory
-		var state consentAnswer
-		err := v.get(ctx, request{call: "consent status", path: v.memory.path() + "/status"}, &state)
+		state, err := v.consentStatus(ctx)
 		if err == nil && !state.open() {
 			present.Formers = slices.Delete(slices.Clone(present.Formers), i, i+1)
 		}

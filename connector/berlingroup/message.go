@@ -93,7 +93,7 @@ func (b *Bank) unanswered(r request, a answer) error {
 // readRefusal is the effect of a bank's refusal on a read.
 type readRefusal struct {
 	state      passerelle.ConnectionState
-	code       string // the first code of the standard in the response, or empty
+	code       string // the code of the refusal, as codes.ReadCode returns it
 	message    string
 	retryAfter time.Duration
 	single     bool // it concerns only the requested account
@@ -109,7 +109,7 @@ func (b *Bank) refused(r request, a answer) error {
 	r.id = a.id
 	judged := b.judge(r, a)
 	all := judged.all
-	refusal := &readRefusal{state: codes.ReadState(a.status, all), code: codes.Known(all), retryAfter: arrival.RetryAfter(a.header, b.now())}
+	refusal := &readRefusal{state: codes.ReadState(a.status, all), code: codes.ReadCode(a.status, all), retryAfter: arrival.RetryAfter(a.header, b.now())}
 	if refusal.state == passerelle.Bug {
 		refusal.fault = b.fault(r, errRefused, judged.says+": "+codes.ReadRemedy(a.status, all)+b.skew(a))
 	}

@@ -401,6 +401,18 @@ func ReadState(status int, all []Message) passerelle.ConnectionState {
 	return passerelle.Bug
 }
 
+// UnknownResource is the code for an account, a consent or a page that the bank does not know.
+const UnknownResource = "RESOURCE_UNKNOWN"
+
+// ReadCode returns the first code that belongs to the standard. Without such a code, it returns
+// UnknownResource for the HTTP status 404, and "" for other statuses.
+func ReadCode(status int, all []Message) string {
+	if code := Known(all); code != "" || status != http.StatusNotFound {
+		return code
+	}
+	return UnknownResource
+}
+
 // Known returns the first code that belongs to the standard, or "" without such a code.
 func Known(all []Message) string {
 	for _, m := range all {
