@@ -143,26 +143,7 @@ func (d Date) In(loc *time.Location) time.Time {
 	case 1:
 		return change
 	}
-	if !change.IsZero() {
-		return earlierMidnight(d, midnight, change)
-	}
-	return midnight
-}
-
-// earlierMidnight returns the first midnight of d if the clock change makes midnight occur twice.
-// Otherwise it returns the midnight that it received.
-func earlierMidnight(d Date, midnight, change time.Time) time.Time {
-	before := change.Add(-time.Nanosecond)
-	if DateOf(before, midnight.Location()) != d {
-		return midnight
-	}
-	_, old := before.Zone()
-	_, current := midnight.Zone()
-	earlier := midnight.Add(time.Duration(current-old) * time.Second)
-	if earlier.Before(change) {
-		return earlier
-	}
-	return midnight
+	return firstOccurrence(midnight)
 }
 
 // FirstOfMonth returns the first day of the date's month. A zero date stays zero.

@@ -32,17 +32,26 @@ func ParsePeriod(field, s string) (Period, error) {
 	return Period{}, InvalidField(field, "must be a day, month or year that exists, in the form YYYY-MM-DD, YYYY-MM or YYYY, such as 2024-03-01, 2024-03 or 2024")
 }
 
-// ParseInstant reads a DateTime in a zone. It also reads a Period, and returns its first instant.
-// Any other text is an Invalid error for the field.
+// ParseInstant returns the first instant of [ParseInterval].
 func ParseInstant(field, s string, loc *time.Location) (time.Time, error) {
+	from, _, err := ParseInterval(field, s, loc)
+	return from, err
+}
+
+// ParseInterval reads a Period, or a DateTime in a zone. It returns the first instant of the period
+// or of the second, and the first instant after it. A second that occurs twice because of a clock
+// change counts from its first occurrence to the end of its last one. For a DateTime that a clock
+// change skips, both results are the instant of the change. Any other text is an Invalid error for
+// the field.
+func ParseInterval(field, s string, loc *time.Location) (time.Time, time.Time, error) {
 	if period, err := ParsePeriod(field, s); err == nil {
-		return period.Start(loc), nil
+		return period.Start(loc), period.End(loc), nil
 	}
-	t, err := ParseDateTime(field, s, loc)
-	if err != nil {
-		return t, InvalidField(field, "must be a DateTime YYYY-MM-DD HH:MM:SS or a date YYYY-MM-DD that exists, such as 2024-03-01")
+	from, until, ok := readDateTime(s, loc)
+	if !ok {
+		return from, until, InvalidField(field, "must be a DateTime YYYY-MM-DD HH:MM:SS or a date YYYY-MM-DD that exists, such as 2024-03-01")
 	}
-	return t, nil
+	return from, until, nil
 }
 
 // IsZero reports whether p is the zero Period.

@@ -88,3 +88,54 @@ func TestInstants(t *testing.T) {
 		}
 	}
 }
+
+// A local time that a clock change repeats counts from its first occurrence to the end of its last
+// one. A time that a clock change skips is the instant of the change.
+func TestIntervalsAtClockChanges(t *testing.T) {
+	for _, test := range []struct{ zone, text, from, until string }{
+		{"UTC", "2026-11-20 10:00:01", "2026-11-20T10:00:01Z", "2026-11-20T10:00:02Z"},
+		{"UTC", "9999-12-31 23:59:59", "9999-12-31T23:59:59Z", "10000-01-01T00:00:00Z"},
+		{"UTC", "0001-01-01 00:00:00", "0001-01-01T00:00:00Z", "0001-01-01T00:00:01Z"},
+		{"Europe/Paris", "2027-10-31", "2027-10-30T22:00:00Z", "2027-10-31T23:00:00Z"},
+		{"Europe/Paris", "2027-10-31 01:59:59", "2027-10-30T23:59:59Z", "2027-10-31T00:00:00Z"},
+		{"Europe/Paris", "2027-10-31 02:20:00", "2027-10-31T00:20:00Z", "2027-10-31T01:20:01Z"},
+		{"Europe/Paris", "2027-10-31 03:00:00", "2027-10-31T02:00:00Z", "2027-10-31T02:00:01Z"},
+		{"Europe/Paris", "2027-03-28 02:00:00", "2027-03-28T01:00:00Z", "2027-03-28T01:00:00Z"},
+		{"Europe/Paris", "2027-03-28 02:59:59", "2027-03-28T01:00:00Z", "2027-03-28T01:00:00Z"},
+		{"America/New_York", "2026-11-01 01:30:00", "2026-11-01T05:30:00Z", "2026-11-01T06:30:01Z"},
+		{"America/New_York", "2027-03-14 02:30:00", "2027-03-14T07:00:00Z", "2027-03-14T07:00:00Z"},
+		{"Australia/Lord_Howe", "2027-04-04 01:45:00", "2027-04-03T14:45:00Z", "2027-04-03T15:15:01Z"},
+		{"Australia/Lord_Howe", "2026-10-04 02:15:00", "2026-10-03T15:30:00Z", "2026-10-03T15:30:00Z"},
+		{"Pacific/Apia", "2011-12-30 12:00:00", "2011-12-30T10:00:00Z", "2011-12-30T10:00:00Z"},
+	} {
+		from, until, err := passerelle.ParseInterval("since", test.text, zone(t, test.zone))
+		if err != nil {
+			t.Errorf("%s in %s: %v", test.text, test.zone, err)
+			continue
+		}
+		if got := from.UTC().Format(time.RFC3339); got != test.from {
+			t.Errorf("%s in %s is from %s, want %s", test.text, test.zone, got, test.from)
+		}
+		if got := until.UTC().Format(time.RFC3339); got != test.until {
+			t.Errorf("%s in %s is until %s, want %s", test.text, test.zone, got, test.until)
+		}
+		if first, err := passerelle.ParseInstant("since", test.text, zone(t, test.zone)); err != nil || !first.Equal(from) {
+			t.Errorf("%s in %s is %s, %v, want %s", test.text, test.zone, first, err, from)
+		}
+	}
+}
+
+// The interval of a time contains each instant at which the clocks show it.
+func TestIntervalsContainTheirInstants(t *testing.T) {
+	for _, name := range []string{"UTC", "Europe/Paris", "America/Havana", "Australia/Lord_Howe", "Africa/Casablanca"} {
+		loc := zone(t, name)
+		end := time.Date(2027, 12, 1, 0, 0, 0, 0, time.UTC)
+		for at := time.Date(2026, 12, 1, 0, 7, 0, 0, time.UTC); at.Before(end); at = at.Add(15 * time.Minute) {
+			text := passerelle.FormatDateTime(at, loc)
+			from, until, err := passerelle.ParseInterval("since", text, loc)
+			if err != nil || from.After(at) || !until.After(at) || passerelle.FormatDateTime(from, loc) != text {
+				t.Fatalf("%s in %s is from %s to %s, %v, want %s in it", text, name, from, until, err, at)
+			}
+		}
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"time"
 
 	"passerelle"
 	"passerelle/internal/bankstore"
@@ -178,15 +177,9 @@ func (q documentQuery) stamps(c *httpapi.Caller, f bankstore.DocumentFilter) (ba
 			return f, err
 		}
 	}
-	if q.MaxTimestamp == "" {
-		return f, nil
+	if q.MaxTimestamp != "" {
+		_, f.Before, err = passerelle.ParseInterval("max_timestamp", q.MaxTimestamp, c.Location)
 	}
-	if days, err := passerelle.ParsePeriod("max_timestamp", q.MaxTimestamp); err == nil {
-		f.Before = days.End(c.Location)
-		return f, nil
-	}
-	last, err := passerelle.ParseInstant("max_timestamp", q.MaxTimestamp, c.Location)
-	f.Before = last.Add(time.Second)
 	return f, err
 }
 
