@@ -103,7 +103,7 @@ var checking = compact(`
 
 var savings = compact(`
 {"id":302,"id_connection":$connection,"id_user":$user,"id_source":88,"id_parent":null,
-	"number":"00098765432","iban":null,"bic":null,"webid":"00098765432",
+	"number":"00098765432","iban":"","bic":"","webid":"00098765432",
 	"name":"Livret A","original_name":"Livret A","company_name":null,
 	"balance":5000.00,"coming":null,"coming_balance":5000.00,"formatted_balance":"5 000,00 €","currency":` + euro + `,
 	"type":"livret_a","id_type":13,"usage":"PRIV","ownership":"owner","display":true,"bookmarked":0,
@@ -115,20 +115,20 @@ var cardPayment = compact(`
 	"rdate":"2026-11-19","rdatetime":"2026-11-19 11:42:10","bdate":"2026-11-20","bdatetime":null,
 	"value":-12.83,"gross_value":null,"formatted_value":"-12,83 €","type":"card","nature":"card",
 	"original_wording":"CARTE 19/11 CAFÉ DE LA GARE","simplified_wording":"Café de la Gare","stemmed_wording":"CAFE DE LA GARE","wording":"Café de la Gare",
-	"categories":[{"code":"restaurants","parent_code":"food"}],"id_category":9998,"date_scraped":"2026-11-20 09:15:02","coming":false,"active":true,"state":"parsed",
+	"categories":[{"code":"restaurants","parent_code":"food"}],"id_category":22,"date_scraped":"2026-11-20 09:15:02","coming":false,"active":true,"state":"parsed",
 	"id_cluster":null,"comment":null,"last_update":"2026-11-20 09:15:02","deleted":null,
 	"original_value":null,"original_gross_value":null,"original_currency":null,"commission":null,"commission_currency":null,
-	"country":"FR","card":"4970********0012","webid":"t-9001","new":true,"documents_count":0,"informations":{},"counterparty":null}`)
+	"country":"FR","card":"4970********0012","webid":"t-9001","documents_count":0,"informations":{},"counterparty":null}`)
 
 var salary = compact(`
 {"id":9002,"id_account":301,"application_date":"2026-11-18","date":"2026-11-18","datetime":null,"vdate":"2026-11-18","vdatetime":null,
 	"rdate":"2026-11-18","rdatetime":null,"bdate":"2026-11-18","bdatetime":null,
 	"value":1994.00,"gross_value":null,"formatted_value":"1 994,00 €","type":"transfer","nature":"transfer",
 	"original_wording":"VIR SEPA ATELIER DU NORD SALAIRE NOVEMBRE 2026","simplified_wording":"Atelier du Nord","stemmed_wording":"ATELIER DU NORD SALAIRE","wording":"Atelier du Nord",
-	"categories":[{"code":"salary","parent_code":"income"}],"id_category":9998,"date_scraped":"2026-11-20 09:15:02","coming":false,"active":true,"state":"parsed",
+	"categories":[{"code":"salary","parent_code":"income"}],"id_category":2,"date_scraped":"2026-11-20 09:15:02","coming":false,"active":true,"state":"parsed",
 	"id_cluster":null,"comment":null,"last_update":"2026-11-20 09:15:02","deleted":null,
 	"original_value":null,"original_gross_value":null,"original_currency":null,"commission":null,"commission_currency":null,
-	"country":null,"card":"","webid":"t-9002","new":true,"documents_count":0,"informations":{},
+	"country":null,"card":"","webid":"t-9002","documents_count":0,"informations":{},
 	"counterparty":{"label":"Atelier du Nord","account_scheme_name":"iban","account_identification":"FR1420041010050500013M02606","type":"debtor"}}`)
 
 const ownership = `{"id_account":301,"id_connection":$connection,"id_user":$user,"id_connector_source":4,"name":"Compte courant","bank_name":"Banque Exemple",` +

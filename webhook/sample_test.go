@@ -6,8 +6,10 @@ import (
 	"flag"
 	"maps"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -24,7 +26,7 @@ const (
 	connectionKeys  = "active connector_uuid created error error_message expire id id_bank id_connector id_user last_push last_update next_try state"
 	accountKeys     = "balance bic bookmarked coming coming_balance company_name currency deleted disabled display error formatted_balance iban id id_connection id_parent id_source id_type id_user information last_update loan name number opening_date original_name ownership type usage webid"
 	syncedKeys      = accountKeys + " investments recipients transactions transfers"
-	transactionKeys = "active application_date bdate bdatetime card categories coming comment commission commission_currency counterparty country date date_scraped datetime deleted documents_count formatted_value gross_value id id_account id_category id_cluster informations last_update nature new original_currency original_gross_value original_value original_wording rdate rdatetime simplified_wording state stemmed_wording type value vdate vdatetime webid wording"
+	transactionKeys = "active application_date bdate bdatetime card categories coming comment commission commission_currency counterparty country date date_scraped datetime deleted documents_count formatted_value gross_value id id_account id_category id_cluster informations last_update nature original_currency original_gross_value original_value original_wording rdate rdatetime simplified_wording state stemmed_wording type value vdate vdatetime webid wording"
 	documentKeys    = "currency date duedate has_file_on_website id id_category id_file id_subscription id_thumbnail id_type id_user income issuer last_update name number readonly thumb_url timestamp total_amount untaxed_amount url vat"
 	subscribedKeys  = "deleted disabled error id id_connection id_source id_user label last_update number renewdate subscriber validity"
 )
@@ -180,6 +182,96 @@ func TestSamplesKeepTheFormats(t *testing.T) {
 	}
 }
 
+// rendered maps members of samples, or events, to the types that the service renders there.
+var rendered = map[string]reflect.Type{
+	"user": reflect.TypeFor[wire.User](), "USER_CREATED": reflect.TypeFor[wire.User](), "USER_DELETED": reflect.TypeFor[wire.User](),
+	"connection": reflect.TypeFor[wire.Connection](), "connections": reflect.TypeFor[wire.Connection](), "CONNECTION_DELETED": reflect.TypeFor[wire.Connection](),
+	"connector": reflect.TypeFor[wire.Connector](), "sources": reflect.TypeFor[wire.ConnectionSource](),
+	"accounts": reflect.TypeFor[wire.BankAccount](), "ACCOUNT_SYNCED": reflect.TypeFor[wire.BankAccount](), "ACCOUNT_DISABLED": reflect.TypeFor[wire.BankAccount](),
+	"ACCOUNT_ENABLED": reflect.TypeFor[wire.BankAccount](), "ACCOUNT_FOUND": reflect.TypeFor[wire.FoundAccount](), "transactions": reflect.TypeFor[wire.Transaction](),
+	"account_ownerships": reflect.TypeFor[wire.Ownership](), "TRANSACTION_ATTACHMENTS_FOUND": reflect.TypeFor[wire.FoundAttachments](), "attachments": reflect.TypeFor[wire.Attachment](),
+	"subscriptions": reflect.TypeFor[wire.Subscription](), "SUBSCRIPTION_SYNCED": reflect.TypeFor[wire.Subscription](), "SUBSCRIPTION_FOUND": reflect.TypeFor[wire.FoundSubscription](),
+	"documents": reflect.TypeFor[wire.Document](), "currency": reflect.TypeFor[wire.Currency](),
+}
+
+// eventMembers lists the members that only bodies of events have, beside those of the rendered type.
+var eventMembers = []string{"documents", "market_orders", "recipients", "transfers"}
+
+// TestSamplesAreRendered: the objects of samples have members and values that the service can send.
+func TestSamplesAreRendered(t *testing.T) {
+	for _, entry := range webhook.Events() {
+		check := func(name string, value any) {
+			object, isObject := value.(map[string]any)
+			kind, known := rendered[name]
+			if !isObject || !known {
+				return
+			}
+			text, err := json.Marshal(object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			read := reflect.New(kind)
+			if err := json.Unmarshal(text, read.Interface()); err != nil {
+				t.Errorf("%s: %s: %v", entry.Event, name, err)
+				return
+			}
+			sent := decoded(t, wire.Encode(read.Elem().Interface())).(map[string]any)
+			for member, value := range object {
+				got, sends := sent[member]
+				_, nested := rendered[member]
+				switch {
+				case !sends && !slices.Contains(eventMembers, member):
+					t.Errorf("%s: %s has %s, which the service does not send", entry.Event, name, member)
+				case sends && !nested:
+					if diff := cmp.Diff(value, got); diff != "" {
+						t.Errorf("%s: %s of %s (-sample +sent): %s", entry.Event, member, name, diff)
+					}
+				}
+			}
+		}
+		body := decoded(t, webhook.Sample(entry.Event))
+		check(string(entry.Event), body)
+		eachMember(body, func(name string, value any) {
+			check(name, value)
+			items, _ := value.([]any)
+			for _, item := range items {
+				check(name, item)
+			}
+		})
+	}
+}
+
+// TestSamplesHaveTheNumbersOfTheirTypes: id_type and id_category belong to type and categories.
+func TestSamplesHaveTheNumbersOfTheirTypes(t *testing.T) {
+	for _, entry := range webhook.Events() {
+		check := func(value any) {
+			object, _ := value.(map[string]any)
+			if kind, isAccount := object["type"].(string); isAccount && object["id_type"] != nil {
+				if want := passerelle.AccountType(kind).Details().Number; object["id_type"] != json.Number(strconv.FormatInt(want, 10)) {
+					t.Errorf("%s: the id_type of %s is %v, want %d", entry.Event, kind, object["id_type"], want)
+				}
+			}
+			all, _ := object["categories"].([]any)
+			for _, one := range all {
+				category := one.(map[string]any)
+				code := category["parent_code"].(string) + "." + category["code"].(string)
+				if want := passerelle.CategoryNumber([]string{code}); object["id_category"] != json.Number(strconv.FormatInt(int64(want), 10)) {
+					t.Errorf("%s: the id_category of %s is %v, want %d", entry.Event, code, object["id_category"], want)
+				}
+			}
+		}
+		body := decoded(t, webhook.Sample(entry.Event))
+		check(body)
+		eachMember(body, func(_ string, value any) {
+			check(value)
+			items, _ := value.([]any)
+			for _, item := range items {
+				check(item)
+			}
+		})
+	}
+}
+
 func TestSampleOfAPaymentIsRendered(t *testing.T) {
 	sample := webhook.Sample(webhook.PaymentStateUpdated)
 	var payment wire.Payment
@@ -199,7 +291,7 @@ func TestSampleOfAPaymentIsRendered(t *testing.T) {
 func TestSamplesNameRealAccounts(t *testing.T) {
 	eachMember(decoded(t, webhook.Sample(webhook.UserSynced)), func(name string, value any) {
 		text, isText := value.(string)
-		if name != "iban" && name != "account_identification" || !isText {
+		if name != "iban" && name != "account_identification" || !isText || text == "" { // no IBAN
 			return
 		}
 		account := passerelle.Account{Scheme: passerelle.IBAN, Identification: text, Label: "a"}
