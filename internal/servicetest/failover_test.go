@@ -191,7 +191,8 @@ postgresql:
   data_dir: "%[7]s"
   bin_dir: "%[8]s"
   pgpass: "%[7]s.pass"
-  parameters: {unix_socket_directories: ""}
+  # Shared memory of a killed server would stay in use until the machine starts again.
+  parameters: {unix_socket_directories: "", dynamic_shared_memory_type: mmap}
   authentication: {superuser: {username: postgres, password: secret}, replication: {username: replicator, password: secret}}
 `
 
