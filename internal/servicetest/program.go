@@ -49,8 +49,14 @@ func ServeProgram(t testing.TB, uuid string) string {
 }
 
 // languages maps file extensions to the languages of package start.
-var languages = map[string]struct{ name, interpreter string }{
-	".go": {name: "go"}, ".mjs": {"node", "node"}, ".py": {"python", "python3"}, ".sh": {"shell", "bash"},
+var languages = map[string]struct {
+	name, interpreter string
+	needs             []string
+}{
+	".go":  {name: "go"},
+	".mjs": {"node", "node", []string{"node"}},
+	".py":  {"python", "python3", []string{"python3"}},
+	".sh":  {"shell", "bash", []string{"bash", "socat", "jq"}},
 }
 
 // Program is a program of package start that a test can kill and start again.
@@ -60,7 +66,9 @@ type Program struct {
 	t       *testing.T
 	name    string
 	command []string
-	running *exec.Cmd
+	// temporary is the folder for temporary files, which a killed program does not remove.
+	temporary string
+	running   *exec.Cmd
 }
 
 // StartProgram runs a program of package start until the test ends, and returns its address. The
@@ -75,8 +83,8 @@ func StartKillable(t *testing.T, name, folder string) *Program {
 	t.Helper()
 	code, port := t.TempDir(), freePort(t)
 	language := languages[filepath.Ext(name)]
-	if language.interpreter != "" {
-		leftout.Needs(t, language.interpreter)
+	for _, program := range language.needs {
+		leftout.Needs(t, program)
 	}
 	if _, err := start.Write(language.name, code); err != nil {
 		t.Fatal(err)
@@ -87,6 +95,11 @@ func StartKillable(t *testing.T, name, folder string) *Program {
 		p.command = []string{compile(t, path)}
 	}
 	p.command = append(p.command, fmt.Sprint(port), folder)
+	var err error
+	if p.temporary, err = os.MkdirTemp("", "passerelle-program-"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(p.temporary) })
 	p.Start()
 	t.Cleanup(p.Kill)
 	return p
@@ -96,7 +109,7 @@ func StartKillable(t *testing.T, name, folder string) *Program {
 func (p *Program) Start() {
 	p.t.Helper()
 	p.running = exec.CommandContext(context.Background(), p.command[0], p.command[1:]...) //nolint:gosec // a file of this repository
-	p.running.Env, p.running.Stderr = append(os.Environ(), "SECRET="+ConnectorSecret, "TEST=1"), os.Stderr
+	p.running.Env, p.running.Stderr = append(os.Environ(), "SECRET="+ConnectorSecret, "TEST=1", "TMPDIR="+p.temporary), os.Stderr
 	out, err := p.running.StdoutPipe()
 	if err == nil {
 		err = p.running.Start()

@@ -23,6 +23,7 @@ import (
 	"passerelle/connector/remote"
 	"passerelle/connector/remote/conformance"
 	"passerelle/connector/remote/start"
+	"passerelle/internal/leftout"
 	"passerelle/internal/service"
 	"passerelle/internal/servicetest"
 	"passerelle/payment"
@@ -63,25 +64,41 @@ func TestStartedProgramsConform(t *testing.T) {
 // does not exist or with a short secret says what is right.
 func TestStartedProgramsExplainTheirCall(t *testing.T) {
 	for language, interpreter := range map[string]string{"python": "python3", "node": "node", "shell": "bash"} {
-		code, folder := t.TempDir(), t.TempDir()
-		files, err := start.Write(language, code)
-		if err != nil {
-			t.Fatal(err)
+		t.Run(language, func(t *testing.T) { explainTheirCall(t, language, interpreter) })
+	}
+}
+
+func explainTheirCall(t *testing.T, language, interpreter string) {
+	t.Helper()
+	leftout.Needs(t, interpreter)
+	code, folder := t.TempDir(), t.TempDir()
+	files, err := start.Write(language, code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if strings.HasPrefix(filepath.Base(file), "protocol") {
+			continue
 		}
-		for _, file := range files {
-			if strings.HasPrefix(filepath.Base(file), "protocol") {
-				continue
-			}
-			for secret, args := range map[string][]string{"short": {"9000", folder}, servicetest.ConnectorSecret: {"9000", filepath.Join(folder, "nowhere")}, "": nil} {
-				command := exec.CommandContext(t.Context(), interpreter, append([]string{file}, args...)...)
-				command.Env = append(os.Environ(), "SECRET="+secret)
-				out, err := command.CombinedOutput()
-				var ended *exec.ExitError
-				if !errors.As(err, &ended) || ended.ExitCode() != 2 || strings.Count(string(out), "\n") != 1 || !strings.HasPrefix(string(out), "usage: SECRET=... "+interpreter) {
-					t.Errorf("%s with %q: %v %s", filepath.Base(file), args, err, out)
-				}
+		for secret, args := range map[string][]string{"short": {"9000", folder}, servicetest.ConnectorSecret: {"9000", filepath.Join(folder, "nowhere")}, "": nil} {
+			command := exec.CommandContext(t.Context(), interpreter, append([]string{file}, args...)...)
+			command.Env = append(os.Environ(), "SECRET="+secret)
+			out, err := command.CombinedOutput()
+			var ended *exec.ExitError
+			if !errors.As(err, &ended) || ended.ExitCode() != 2 || strings.Count(string(out), "\n") != 1 || !strings.HasPrefix(string(out), "usage: SECRET=... "+interpreter) {
+				t.Errorf("%s with %q: %v %s", filepath.Base(file), args, err, out)
 			}
 		}
+	}
+}
+
+// TestKilledProgramsLeaveNoFiles: the programs have temporary files, and tests kill the programs.
+func TestKilledProgramsLeaveNoFiles(t *testing.T) {
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	t.Run("bank.sh", func(t *testing.T) { servicetest.StartProgram(t, "bank.sh", t.TempDir()) })
+	if left := must(os.ReadDir(temporary)); len(left) > 0 {
+		t.Errorf("%v are left", left)
 	}
 }
 
