@@ -84,6 +84,7 @@ func play(t *testing.T, script string, variables ...string) {
 	t.Helper()
 	testscript.Run(t, testscript.Params{
 		Files:               []string{script},
+		WorkdirRoot:         t.TempDir(), // testscript removes a folder of its own only if the script runs
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			file := filepath.Join(env.WorkDir, "keys")
