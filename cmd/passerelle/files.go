@@ -9,6 +9,7 @@ import (
 	"passerelle"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/blob"
+	"passerelle/internal/secretfile"
 	"passerelle/internal/store"
 )
 
@@ -18,8 +19,9 @@ type filesCommand struct {
 
 type filesOrphans struct {
 	databaseFlag
-	Files  string `help:"Store for files, as for passerelle serve: a folder, or s3://… . The default is the folder passerelle-files, beside a SQLite database or in the working directory."`
-	Remove bool   `help:"Remove these files. Name the database from which the service runs: every other database knows fewer files."`
+	Files     string `help:"Store for files, as for passerelle serve: a folder, or s3://… . The default is the folder passerelle-files, beside a SQLite database or in the working directory."`
+	FilesFile string `placeholder:"FILE" help:"File with the value of --files, readable only by its owner."`
+	Remove    bool   `help:"Remove these files. Name the database from which the service runs: every other database knows fewer files."`
 }
 
 // These are the number of files in one query, and the maximum number of files in the output.
@@ -40,6 +42,9 @@ type orphansView struct {
 // Run compares the stored files with the database. Meanwhile the service may run, because it writes
 // rows before files.
 func (f *filesOrphans) Run(c *console) error {
+	if err := secretfile.Read(secretfile.Value{Flag: "--files", File: &f.FilesFile, Value: &f.Files}); err != nil {
+		return err
+	}
 	place := cmp.Or(f.Files, ownFiles(f.Database))
 	if err := blob.Check(place); err != nil {
 		return passerelle.InvalidField("--files", "%v", err)
