@@ -36,7 +36,7 @@ var (
 	measuredAt      = figure("measured_timestamp_seconds", "Time when the service read the figures of the domains from the database.")
 	measuredDomains = figure("domains", "Number of domains. The figures of domains cover only the oldest 100.")
 	paymentStates   = figure("payments_last_day", "Payments registered in the last 24 hours of the domain's time, by state, among the newest 10000.", "domain", "kind", "state")
-	unknownOutcomes = figure("payments_with_unknown_outcome", "Payments for which the bank did not report the outcome of the last call. The count stops at 1000.", "domain")
+	unknownOutcomes = figure("payments_with_unknown_outcome", "Payments for which the bank did not report the outcome of the last call. The count stops at 1000.", "domain", "kind")
 	pendingWebhooks = figure("webhook_pending_deliveries", "Deliveries that receivers have not accepted yet. The count stops at 1000 for each webhook.", "domain")
 	webhookRequests = figure("webhook_requests_last_day", "Requests to webhooks in the last 24 hours of the domain's time.", "domain")
 	webhookSuccess  = figure("webhook_success_ratio", "Share of the requests to webhooks in the last 24 hours that receivers accepted.", "domain")
@@ -143,7 +143,7 @@ func (r *reading) payments(ctx context.Context, d passerelle.Domain, now time.Ti
 	if err != nil {
 		return err
 	}
-	r.gauge(unknownOutcomes, float64(len(unknown)), d.Name)
+	r.gauge(unknownOutcomes, float64(len(unknown)), d.Name, string(d.Kind))
 	return nil
 }
 
