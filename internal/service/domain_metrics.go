@@ -12,6 +12,7 @@ import (
 	"passerelle"
 	"passerelle/internal/background"
 	"passerelle/internal/bankstore"
+	"passerelle/internal/httpd"
 	"passerelle/internal/store"
 	"passerelle/payment"
 )
@@ -188,6 +189,21 @@ func (m loopMetrics) Collect(into chan<- prometheus.Metric) {
 		passes, failures := loop.Counts()
 		into <- prometheus.MustNewConstMetric(loopPasses, prometheus.CounterValue, float64(passes), loop.Name)
 		into <- prometheus.MustNewConstMetric(loopFailures, prometheus.CounterValue, float64(failures), loop.Name)
+	}
+}
+
+// certificateMetrics has the expiry time of the certificate of the service, if it has one.
+type certificateMetrics struct{ own *httpd.ServerCertificate }
+
+var ownExpiration = figure("certificate_expiry_timestamp_seconds", "Expiry time of the service's own certificate (--tls-cert).")
+
+// Describe implements prometheus.Collector.
+func (certificateMetrics) Describe(into chan<- *prometheus.Desc) { into <- ownExpiration }
+
+// Collect implements prometheus.Collector.
+func (m certificateMetrics) Collect(into chan<- prometheus.Metric) {
+	if m.own != nil {
+		into <- prometheus.MustNewConstMetric(ownExpiration, prometheus.GaugeValue, seconds(m.own.Expires()))
 	}
 }
 

@@ -224,7 +224,7 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
 	s := &Service{config: c, DB: db, traces: traces, metrics: httpd.NewMetrics()}
-	s.metrics.Registry().MustRegister(bankMetrics{&s.registry}, &s.domainMetrics, loopMetrics{&s.loops}, buildMetrics(cmp.Or(c.Version, "development")), limitMetrics(cmp.Or(c.MaxRequests, DefaultMaxRequests)))
+	s.metrics.Registry().MustRegister(bankMetrics{&s.registry}, &s.domainMetrics, loopMetrics{&s.loops}, certificateMetrics{c.Certificate}, buildMetrics(cmp.Or(c.Version, "development")), limitMetrics(cmp.Or(c.MaxRequests, DefaultMaxRequests)))
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
