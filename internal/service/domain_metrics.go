@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,6 +43,7 @@ var (
 	webhookRequests = figure("webhook_requests_last_day", "Requests to webhooks in the last 24 hours of the domain's time.", "domain")
 	webhookSuccess  = figure("webhook_success_ratio", "Share of the requests to webhooks in the last 24 hours that receivers accepted.", "domain")
 	troubles        = figure("connections_in_trouble", "Failing connections of users, by state. The count stops at 10000.", "domain", "state")
+	lastBackup      = figure("last_backup_timestamp_seconds", "Time of the last recorded copy of the database, 0 without one. Only with a live domain.")
 )
 
 // maxPending limits the count of a webhook's pending deliveries, and the count of a domain's
@@ -50,7 +52,7 @@ const maxPending = 1000
 
 // Describe implements prometheus.Collector.
 func (m *domainMetrics) Describe(into chan<- *prometheus.Desc) {
-	for _, one := range []*prometheus.Desc{measuredAt, measuredDomains, paymentStates, unknownOutcomes, pendingWebhooks, webhookRequests, webhookSuccess, troubles} {
+	for _, one := range []*prometheus.Desc{measuredAt, measuredDomains, paymentStates, unknownOutcomes, pendingWebhooks, webhookRequests, webhookSuccess, troubles, lastBackup} {
 		into <- one
 	}
 }
@@ -75,6 +77,9 @@ func (s *Service) measure(ctx context.Context) error {
 	now := s.config.Now()
 	read := reading{DB: s.DB, at: now}
 	read.gauge(measuredDomains, float64(len(all)))
+	if err := read.backup(ctx, all); err != nil {
+		return err
+	}
 	all = all[:min(len(all), maxMeasured)]
 	var failed []error
 	for _, d := range all {
@@ -103,6 +108,23 @@ type reading struct {
 
 func (r *reading) gauge(of *prometheus.Desc, value float64, labels ...string) {
 	r.figures = append(r.figures, prometheus.MustNewConstMetric(of, prometheus.GaugeValue, value, labels...))
+}
+
+// backup reads the time of the last copy of the database. Sandboxes need no copies.
+func (r *reading) backup(ctx context.Context, all []passerelle.Domain) error {
+	if !slices.ContainsFunc(all, func(d passerelle.Domain) bool { return d.Kind == passerelle.Live }) {
+		return nil
+	}
+	begun, err := r.LastBackup(ctx)
+	if err != nil {
+		return fmt.Errorf("read the time of the last copy: %w", err)
+	}
+	at := 0.0
+	if begun != nil {
+		at = seconds(*begun)
+	}
+	r.gauge(lastBackup, at)
+	return nil
 }
 
 func (r *reading) domain(ctx context.Context, d passerelle.Domain) error {
