@@ -148,6 +148,14 @@ passerellectl keys rotate --json >/dev/null
 systemctl restart passerelle
 healthy
 
+# An upgrade keeps a key file that root owns and the group may read.
+chown root:passerelle /etc/passerelle/keys
+chmod 640 /etc/passerelle/keys
+dpkg -i passerelle_*.deb
+healthy
+[ "$(stat -c '%U %G %a' /etc/passerelle/keys)" = "root passerelle 640" ] || fail "an upgrade gave the key file another owner"
+passerellectl keys list >/dev/null
+
 # An upgrade leaves a service alone that an operator has stopped and disabled.
 systemctl disable --now passerelle
 dpkg -i older.deb
