@@ -2,6 +2,7 @@ package berlingroup_test
 
 import (
 	"errors"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -135,5 +136,24 @@ func TestCancellationsHaveTheToken(t *testing.T) {
 				t.Errorf("the calls %q have the tokens %q, want %q", bank.calls, bank.tokens, test.tokens)
 			}
 		})
+	}
+}
+
+// TestCancellationsNeedNoConfirmation: a payer approves the cancellation of an order that its client
+// had to confirm, and comes back with a code. The connector must confirm this approval itself.
+func TestCancellationsNeedNoConfirmation(t *testing.T) {
+	const own = order1 + "/cancellation-authorisations/3"
+	for _, state := range []payment.State{payment.Validating, payment.Pending} {
+		bank := newScripted(t, map[string][]scriptedAnswer{
+			"GET order/status": once(200, `{"transactionStatus":"ACTC"}`), "GET order/cancellation-authorisations/3": once(200, `{"scaStatus":"unconfirmed"}`),
+			"PUT order/cancellation-authorisations/3": once(200, `{"scaStatus":"finalised"}`),
+		})
+		o := bank.order(strings.TrimSuffix(approvedMemory, "}") + `,"cancelling":{"step":"page","page":"https://bank.example/cancel","own":"` + own + `"}}`)
+		o.Payment.State, o.Payment.CancelCode, o.ManualConfirmation = state, payment.CancelledByClient, true
+		o.Callback = url.Values{"confirmationCode": {"C"}}
+		report, err := o.status()
+		if err != nil || report.Action != "" || bank.count("PUT order/cancellation-authorisations/3") != 1 {
+			t.Errorf("%s: %+v, %v after the calls %q", state, report, err, bank.calls)
+		}
 	}
 }

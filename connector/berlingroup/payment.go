@@ -430,9 +430,9 @@ func (v *ordering) renew(ctx context.Context, a *authorisation) {
 	a.replace(next)
 }
 
-// toConfirm reports whether the payer's approval waits for the client's confirmation.
+// toConfirm reports whether the payer's approval of the order waits for the client's confirmation.
 func (v *ordering) toConfirm(a *authorisation) bool {
-	return v.ManualConfirmation && (a.Code != "" || a.unconfirmed() || a.OAuth != nil && a.OAuth.Code != "" && a.Confirm != "")
+	return v.ManualConfirmation && v.memory.Cancelling == nil && (a.Code != "" || a.unconfirmed() || a.OAuth != nil && a.OAuth.Code != "" && a.Confirm != "")
 }
 
 func (v *ordering) answer(ctx context.Context, said connector.Answer) (payment.Report, error) {
