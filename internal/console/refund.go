@@ -243,7 +243,9 @@ func (c *Console) withdrawExcess(pc *page.Context, p, made *payment.Payment) err
 	return passerelle.Conflicting("Another operator refunds this payment at the same time, so this refund was cancelled. See the refunds of the payment.")
 }
 
-// refundDraft returns the draft of the payment in the other direction, without a redirect URI.
+// refundDraft returns the draft of the payment in the other direction, without a redirect URI and
+// without a bank. The owner of the account chooses a bank, which is seldom the bank of the refunded
+// payment.
 func refundDraft(p *payment.Payment, earlier refunds, amount, label, payee string) (payment.Draft, error) {
 	in := p.Instructions[0]
 	money, err := passerelle.ParseMoney("Amount", amount, in.Amount.Currency)
@@ -262,7 +264,7 @@ func refundDraft(p *payment.Payment, earlier refunds, amount, label, payee strin
 		dates = payment.FirstOpenDay
 	}
 	return payment.Draft{
-		Connector: p.Connector, ClientState: refundState(p.ID), Payer: &from,
+		ClientState: refundState(p.ID), Payer: &from,
 		Instructions: []payment.Instruction{{Amount: money, Label: label, DateType: dates, Beneficiary: to}},
 	}, nil
 }
