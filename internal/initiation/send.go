@@ -183,11 +183,13 @@ func (s bankSession) outcomeIfNotSent() (payment.Report, bool) {
 	return payment.Report{Status: payment.Declined, Raw: "not sent"}, s.attempt.Kind == store.AttemptAnswer && !s.attempt.Agreed
 }
 
-// keepUnchanged closes an attempt that was not sent, and leaves the order as it is. It returns the
-// payment.
+// keepUnchanged closes an attempt that was not sent, and leaves the order as it is. A request to
+// cancel is then over. It returns the payment.
 func (i *Initiation) keepUnchanged(ctx context.Context, s bankSession, report payment.Report) (*payment.Payment, error) {
 	p := *s.payment
-	p.RefuseCancellation(payment.ByService, i.now(s.domain))
+	if s.attempt.Kind == store.AttemptCancellation {
+		p.RefuseCancellation(payment.ByService, i.now(s.domain))
+	}
 	err := i.commit(ctx, s.domain, &p, nil, i.nextCheck(s.domain, &p, payment.Report{}), func(tx *store.Tx) error {
 		tx.CloseUnsent(s.attempt)
 		tx.HastenIfReported(s.attempt, i.now(s.domain))

@@ -1,0 +1,47 @@
+package initiation_test
+
+import (
+	"errors"
+	"testing"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/payment"
+)
+
+// asksAbout returns the report of a bank that requests an action before it cancels the order.
+func asksAbout(order payment.Status, action payment.Action, fields ...payment.Field) payment.Report {
+	return payment.Report{Status: order, Cancellation: payment.CancellationAwaiting, Action: action, Fields: fields}
+}
+
+func wantUnavailable(t *testing.T, err error) {
+	t.Helper()
+	var reported *passerelle.Error
+	if !errors.As(err, &reported) || reported.Kind != passerelle.Unavailable {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestUnsentAnswerAboutACancellation: a bank requests a code before it cancels an order, and the
+// first code does not reach the bank. The cancellation must stay requested by the client.
+func TestUnsentAnswerAboutACancellation(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		p := w.onItsWay()
+		sms := payment.Field{Name: "openapisms", Type: "text", Label: "Code", Required: true}
+		w.line.interrupts(before(fails(connector.ErrNotSent)), answers(asksAbout(payment.Processing, payment.FillFields, sms)))
+		_, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
+		must(t, err)
+		_, err = w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, code("1234"))
+		wantUnavailable(t, err)
+		if kept := w.stored(p.ID); kept.Detail != payment.Cancelling || kept.Action != payment.FillFields {
+			t.Errorf("the payment is %s, %q with action %q", kept.State, kept.Detail, kept.Action)
+		}
+		w.line.interrupts(answers(payment.Report{Status: payment.Declined, Cancellation: payment.CancellationGranted}), nil)
+		end, err := w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, code("1234"))
+		must(t, err)
+		if end.State != payment.Rejected || end.ErrorCode != payment.CancelledByClient {
+			t.Errorf("the payment is %s with %q", end.State, end.ErrorCode)
+		}
+		w.wantNotes(t, p.ID, "cancelling client", "cancellationGranted client")
+	})
+}
