@@ -1,8 +1,11 @@
 package initiation_test
 
 import (
+	"context"
 	"errors"
+	"net/url"
 	"testing"
+	"time"
 
 	"passerelle"
 	"passerelle/connector"
@@ -43,5 +46,31 @@ func TestUnsentAnswerAboutACancellation(t *testing.T) {
 			t.Errorf("the payment is %s with %q", end.State, end.ErrorCode)
 		}
 		w.wantNotes(t, p.ID, "cancelling client", "cancellationGranted client")
+	})
+}
+
+// TestOlderReportAboutACancellation: while a loop asks the bank, the payer refuses the cancellation
+// and returns. The loop's older report, with another page, must not begin the cancellation again.
+func TestOlderReportAboutACancellation(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		p, other := w.onItsWay(), w.another()
+		asked, paged := asksAbout(payment.Processing, payment.Decoupled), asksAbout(payment.Processing, payment.Redirect)
+		paged.ValidateURI = "https://bank.test/cancel"
+		w.line.interrupts(nil, answers(asked))
+		_, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
+		must(t, err)
+		w.line.breaks(nil, func(ctx context.Context, o connector.Order, _ exchange) (payment.Report, error) {
+			w.line.breaks(nil, answers(payment.Report{Status: payment.Processing, Cancellation: payment.CancellationRefused}))
+			back, err := url.Parse(o.ReturnURL)
+			if err == nil {
+				_, err = other.Return(ctx, w.domain, back.Query().Get("state"), nil)
+			}
+			return paged, err
+		})
+		w.runDue(t, w.Initiation, w.later(time.Hour), one)
+		if stands := w.stored(p.ID); stands.State != payment.Pending || stands.Detail != "" {
+			t.Errorf("the payment is %s, %q", stands.State, stands.Detail)
+		}
+		w.wantNotes(t, p.ID, "cancelling client", "cancellationRefused bank")
 	})
 }
