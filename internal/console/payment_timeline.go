@@ -263,6 +263,9 @@ func (c *Console) exchange(pc *page.Context, a store.Attempt) timelineRow {
 		row.What = answerText(a)
 	case store.AttemptCancellation:
 		row.What = cmp.Or(requesters[a.By], "The service") + " asked for a cancellation."
+		if a.Action != "" {
+			row.What = cmp.Or(requesters[a.By], "The service") + " refused the cancellation."
+		}
 	}
 	if a.Inquiries > 0 {
 		row.Text += " The service asked the bank for the outcome " + page.Counted(a.Inquiries, "time", "times") + "."

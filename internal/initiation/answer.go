@@ -33,12 +33,13 @@ var ErrAnswered error = passerelle.Conflicting("The bank has already received an
 
 // Answer sends the bank an answer to the payment's present action, and returns the resulting
 // payment. The answer "no" to psuValidation or confirm ends the payment, unless the bank has
-// continued with the order. If the bank does not respond in time, Answer returns the payment from
-// the database, and a loop finds the outcome. Answer fails with Conflict when the payment has a
-// different action, or when another act on the payment is under way. It fails with ErrAnswered when
-// a.Question is the number of an earlier question. It fails with Invalid when field values are
-// wrong. It fails with Unavailable when too many callers wait for the bank, or when an answer other
-// than "no" did not reach the bank. The caller may then try again.
+// continued with the order. If the question is about a cancellation, "no" only ends the
+// cancellation. If the bank does not respond in time, Answer returns the payment from the database,
+// and a loop finds the outcome. Answer fails with Conflict when the payment has a different action,
+// or when another act on the payment is under way. It fails with ErrAnswered when a.Question is the
+// number of an earlier question. It fails with Invalid when field values are wrong. It fails with
+// Unavailable when too many callers wait for the bank, or when an answer that does not end the
+// payment did not reach the bank. The caller may then try again.
 func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, by payment.Actor, a ActionAnswer, acts ...store.Audit) (*payment.Payment, error) {
 	s, err := i.idle(ctx, d, id)
 	if err != nil {
@@ -55,11 +56,21 @@ func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passere
 		return nil, err
 	}
 	defer leave()
-	s.attempt, err = i.openNext(ctx, s, store.Attempt{Kind: store.AttemptAnswer, Action: a.Action, Agreed: a.Yes, By: by}, i.onRecord(d, a.Evidence, acts))
+	s.attempt, err = i.openNext(ctx, s, s.attemptTo(a, by), i.onRecord(d, a.Evidence, acts))
 	if err != nil {
 		return nil, err
 	}
 	return i.send(ctx, s, answer(connector.Answer{Action: a.Action, Fields: a.Fields, Yes: a.Yes}))
+}
+
+// attemptTo returns the attempt that sends an answer. The answer "no" to a question about a
+// cancellation is no refusal of the payment. Its attempt therefore belongs to the cancellation.
+func (s bankSession) attemptTo(a ActionAnswer, by payment.Actor) store.Attempt {
+	attempt := store.Attempt{Kind: store.AttemptAnswer, Action: a.Action, Agreed: a.Yes, By: by}
+	if s.payment.Detail == payment.Cancelling && !a.Yes {
+		attempt.Kind = store.AttemptCancellation
+	}
+	return attempt
 }
 
 // expects fails when the payment does not wait for the answer.

@@ -191,6 +191,12 @@ func answersNo(a store.Attempt) bool {
 	return a.Kind == store.AttemptAnswer && a.Action == payment.PSUValidation && !a.Agreed
 }
 
+// asksToCancel reports whether the attempt is a request to cancel, and not the answer "no" to a
+// question about a requested cancellation.
+func asksToCancel(a store.Attempt) bool {
+	return a.Kind == store.AttemptCancellation && a.Action == ""
+}
+
 // errNoConnector reports that this program no longer has the connector.
 var errNoConnector = errors.New("this program does not have the connector the order went through")
 

@@ -9,8 +9,12 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/initiation"
 	"passerelle/payment"
 )
+
+// awaited is the report of a bank that waits for the payer on its page.
+var awaited = payment.Report{Status: payment.Awaiting, Action: payment.Redirect, ValidateURI: "https://bank.test/still"}
 
 // asksAbout returns the report of a bank that requests an action before it cancels the order.
 func asksAbout(order payment.Status, action payment.Action, fields ...payment.Field) payment.Report {
@@ -47,6 +51,59 @@ func TestUnsentAnswerAboutACancellation(t *testing.T) {
 		}
 		w.wantNotes(t, p.ID, "cancelling client", "cancellationGranted client")
 	})
+}
+
+// TestNoToACancellation: a payer or client answers "no" when the bank asks whether to cancel an
+// order. The order must continue, and the payment must not count as abandoned.
+func TestNoToACancellation(t *testing.T) {
+	refused := awaited
+	refused.Cancellation = payment.CancellationRefused
+	for name, test := range map[string]struct {
+		action payment.Action
+		by     payment.Actor
+		bank   fault
+		notes  []string
+	}{
+		"psuValidation":                  {payment.PSUValidation, payment.ByPayer, answers(awaited), []string{"cancellationRefused payer"}},
+		"confirm":                        {payment.Confirm, payment.ByClient, answers(awaited), []string{"cancellationRefused client"}},
+		"the bank names the refusal":     {payment.PSUValidation, payment.ByPayer, answers(refused), []string{"cancellationRefused bank"}},
+		"the bank's response was lost":   {payment.PSUValidation, payment.ByPayer, before(fails(errCut)), []string{"outcomeUnknown service", "cancellationRefused payer"}},
+		"the bank got nothing at first":  {payment.PSUValidation, payment.ByPayer, before(fails(connector.ErrNotSent)), []string{"cancellationRefused payer"}},
+		"the client's no reached nobody": {payment.Confirm, payment.ByClient, before(fails(connector.ErrNotSent)), []string{"cancellationRefused client"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *fixture) {
+				w.line.tune(func(p *connector.Profile) { p.ApprovalLife = 0 })
+				p := w.steered("actn(redirect)/done")
+				w.line.breaks(nil, answers(awaited))
+				w.line.interrupts(test.bank, answers(asksAbout(payment.Awaiting, test.action)))
+				_, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
+				must(t, err)
+				no := initiation.ActionAnswer{Action: test.action}
+				if _, err = w.Answer(t.Context(), w.domain, p.ID, test.by, no); err != nil {
+					wantUnavailable(t, err)
+					w.line.interrupts(answers(awaited), nil)
+					_, err = w.Answer(t.Context(), w.domain, p.ID, test.by, no)
+					must(t, err)
+				}
+				w.leasesLapse()
+				_, err = w.another().RunDue(t.Context(), w.domain)
+				must(t, err)
+				w.wantAttempt(t, p.ID, "answered")
+				w.runDue(t, w.Initiation, w.later(time.Hour), one)
+				if stands := w.stored(p.ID); stands.State != payment.Validating || stands.Detail != "" || stands.Action != payment.Redirect {
+					t.Fatalf("the payment is %s with %q, %q with action %q", stands.State, stands.ErrorCode, stands.Detail, stands.Action)
+				}
+				w.wantNotes(t, p.ID, append([]string{"cancelling client"}, test.notes...)...)
+				w.line.breaks(nil, nil)
+				back, err := w.Return(t.Context(), w.domain, w.decide(p, "approve"), nil)
+				must(t, err)
+				if back.State != payment.Done {
+					t.Errorf("approved at the bank, the payment is %s", back.State)
+				}
+			})
+		})
+	}
 }
 
 // TestOlderReportAboutACancellation: while a loop asks the bank, the payer refuses the cancellation

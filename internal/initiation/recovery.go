@@ -82,8 +82,9 @@ func keyLife(bank connector.Initiator) time.Duration {
 
 // conclude interprets a report as the outcome of an attempt. After the answer "no", an order that
 // still waits at the bank counts as refused, because the bank reports nothing more about it. A
-// cancellation counts as refused by the bank if the report does not mention it and the order is
-// still Awaiting or Processing.
+// cancellation counts as refused if the report does not mention it and the order is still Awaiting
+// or Processing: by the bank or, after the answer "no" to a question about the cancellation, by the
+// actor who answered.
 func (s bankSession) conclude(report payment.Report, now time.Time) payment.Report {
 	abandoned := s.abandoned()
 	if s.attempt.Live() && !(abandoned && answersNo(s.attempt)) {
@@ -103,6 +104,9 @@ func concludeAct(a store.Attempt, report payment.Report) payment.Report {
 	switch {
 	case a.Kind == store.AttemptCancellation && report.Cancellation == "" && waits:
 		report.Cancellation, report.By = payment.CancellationRefused, payment.ByBank
+		if !asksToCancel(a) {
+			report.By = a.By
+		}
 	case a.Kind == store.AttemptAnswer && said && !a.Agreed && (report.Status == payment.Awaiting || report.Status == payment.Declined):
 		if report.Status == payment.Awaiting {
 			report.Description = "" // the description still asks the payer to act

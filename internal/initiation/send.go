@@ -187,7 +187,7 @@ func (s bankSession) outcomeIfNotSent() (payment.Report, bool) {
 // cancel is then over. It returns the payment.
 func (i *Initiation) keepUnchanged(ctx context.Context, s bankSession, report payment.Report) (*payment.Payment, error) {
 	p := *s.payment
-	if s.attempt.Kind == store.AttemptCancellation {
+	if asksToCancel(s.attempt) {
 		p.RefuseCancellation(payment.ByService, i.now(s.domain))
 	}
 	err := i.commit(ctx, s.domain, &p, nil, i.nextCheck(s.domain, &p, payment.Report{}), func(tx *store.Tx) error {

@@ -37,7 +37,8 @@ type Attempt struct {
 	// first attempt.
 	AttemptOrder
 	// Action is the bank's question, Agreed is the answer, and By is the actor who answered. For a
-	// cancellation, By is the actor who requested the cancellation.
+	// cancellation, By is the actor who requested the cancellation. A cancellation with an Action is
+	// the answer "no" to a question about a requested cancellation.
 	Action payment.Action
 	Agreed bool
 	By     payment.Actor
