@@ -158,14 +158,17 @@ func (w *Webview) approved(pc *pageContext, s *payerSession, form url.Values) er
 	return w.proceed(pc, s, err, next)
 }
 
-// decide sends the payer's decision to the bank.
+// decide sends the payer's decision about the payment or its cancellation to the bank.
 func (w *Webview) decide(pc *pageContext, s *payerSession, form url.Values) error {
 	word := form.Get("word")
 	if word != "yes" && word != "no" {
 		return errForm
 	}
 	act := payment.ActRefuse
-	if word == "yes" {
+	switch {
+	case word == "yes" && s.payment.Detail == payment.Cancelling:
+		act = payment.ActCancel
+	case word == "yes":
 		act = payment.ActAgree
 	}
 	_, err := w.answer(pc, s, act, initiation.ActionAnswer{Action: payment.PSUValidation, Question: questionOf(form), Yes: word == "yes"})

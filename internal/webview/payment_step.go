@@ -139,6 +139,8 @@ type stepBody struct {
 	Question int64
 	// Address is the address at which the payer continues.
 	Address string
+	// Cancelling is set while the bank waits for the payer's approval of a cancellation.
+	Cancelling bool
 	// Questions lists the fields that the bank asks the payer to fill in.
 	Questions []question.Question
 	// After is the number of seconds until the page asks the bank again, or 0 for never. NextPoll
@@ -169,7 +171,7 @@ func (w *Webview) step(pc *pageContext, s *payerSession, key string) stepBody {
 	body := stepBody{
 		frame: pc.frame(s).at(stepsOfPayment, 3), summary: pc.summary(s), Title: pc.words.Say(key + ".title"), Text: pc.words.Say(key + ".text"),
 		Bank: cmp.Or(w.bankName(s.payment), pc.words.Say("bank")), Message: s.payment.ErrorDescription,
-		Problem: pc.problem.key, Notice: pc.notice, Action: pc.address(s.payment.ID), Question: s.last, Cancel: w.cancelAddress(pc, s.payment),
+		Problem: pc.problem.key, Notice: pc.notice, Action: pc.address(s.payment.ID), Question: s.last, Cancelling: s.payment.Detail == payment.Cancelling, Cancel: w.cancelAddress(pc, s.payment),
 	}
 	if body.Cancel == "" {
 		body.Leave = pc.awayAddress(s.payment)
@@ -285,8 +287,9 @@ func (w *Webview) ask(pc *pageContext, s *payerSession) error {
 	return w.send(pc, s, "fields", body)
 }
 
-// askValidation asks the payer to answer yes or no.
+// askValidation asks the payer to answer yes or no: to pay or, while the bank cancels the payment,
+// to cancel.
 func (w *Webview) askValidation(pc *pageContext, s *payerSession) error {
-	body := w.step(pc, s, "psu")
+	body := w.step(pc, s, during(s.payment, "psu"))
 	return w.send(pc, s, "psu", body)
 }

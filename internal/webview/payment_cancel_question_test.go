@@ -1,0 +1,59 @@
+package webview_test
+
+import (
+	"context"
+	"net/url"
+	"strings"
+	"testing"
+
+	"passerelle/connector"
+	"passerelle/payment"
+)
+
+// asking is a bank that asks the payer whether to cancel an order.
+type asking struct{ bank }
+
+func (asking) Cancel(context.Context, connector.Order) (payment.Report, error) {
+	return payment.Report{Status: payment.Awaiting, Cancellation: payment.CancellationAwaiting, Action: payment.PSUValidation}, nil
+}
+
+func (asking) Answer(_ context.Context, _ connector.Order, said connector.Answer) (payment.Report, error) {
+	if said.Yes {
+		return payment.Report{Status: payment.Declined, Cancellation: payment.CancellationGranted}, nil
+	}
+	return payment.Report{Status: payment.Awaiting, Action: payment.Decoupled}, nil
+}
+
+// TestTheBankAsksWhetherToCancel: the page must ask about the cancellation, not about the payment.
+// "Yes" cancels the payment, and "no" continues it.
+func TestTheBankAsksWhetherToCancel(t *testing.T) {
+	for word, act := range map[string]payment.Act{"yes": payment.ActCancel, "no": payment.ActRefuse} {
+		t.Run(word, func(t *testing.T) {
+			each(t, nil, func(t *testing.T, s *stack) {
+				able := s.Connectors.Initiators()[0]
+				s.offer(t, asking{bank{able, able.Profile()}})
+				p := s.create(t, labelled("actn(redirect)/done"))
+				page := s.open(t, p.ID, sorry)
+				s.post(t, page, "same-origin", s.form(t, page))
+				s.post(t, page, "same-origin", cancel)
+				body := s.get(t, page).body
+				for _, want := range []string{"Confirm the cancellation", "Yes, cancel the payment", "No, continue paying"} {
+					if !strings.Contains(body, want) || strings.Contains(body, "Yes, pay") {
+						t.Fatalf("the page does not ask whether to cancel, with %q: %s", want, body)
+					}
+				}
+				s.post(t, page, "same-origin", url.Values{"step": {"psu"}, "word": {word}})
+				if got := s.get(t, page); word == "yes" {
+					checkBack(t, got, "/sorry", p.ID, byPayer)
+				} else if !strings.Contains(got.body, "Approve in your banking app") {
+					t.Errorf("answered %d: %s", got.status, got.body)
+				}
+				kept, err := s.DB.Evidence(t.Context(), s.domain.ID, p.ID)
+				must(t, err)
+				if len(kept) != 3 || kept[2].Act != act {
+					t.Errorf("the evidence is %+v", kept)
+				}
+			})
+		})
+	}
+}
