@@ -87,9 +87,14 @@ func (i *Initiation) order(ctx context.Context, s bankSession) connector.Order {
 		Domain: s.domain.ID, Key: s.attempt.Key, Payment: p, Mechanism: s.attempt.Mechanism,
 		Fields: maps.Clone(s.attempt.Fields), ManualConfirmation: s.attempt.Waits,
 		Abandoned: s.abandoned(),
-		ReturnURL: i.returnURL(s.domain, p.ID, s.attempt.Kind), NotificationURL: i.Notifications.OfPayment(s.domain, p.ID), Now: i.now(s.domain),
+		ReturnURL: i.returnURL(s.domain, p.ID, s.cancels()), NotificationURL: i.Notifications.OfPayment(s.domain, p.ID), Now: i.now(s.domain),
 		Memory: slices.Clone(s.attempt.Memory), Save: i.save(s), Callback: maps.Clone(s.callback), Device: connector.DeviceOf(ctx),
 	}
+}
+
+// cancels reports whether the bank may now send the payer to a page about a cancellation.
+func (s bankSession) cancels() bool {
+	return s.payment.Detail == payment.Cancelling || s.attempt.Live() && s.attempt.Kind == store.AttemptCancellation
 }
 
 // asked stores the connector's memory after a call that reached the bank. It deletes the stored

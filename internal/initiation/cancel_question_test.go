@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"passerelle"
 	"passerelle/connector"
 	"passerelle/internal/initiation"
@@ -104,6 +106,47 @@ func TestNoToACancellation(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestReturnsFromCancellations checks that only the bank's pages about a cancellation lead the payer
+// back to the address of the cancellation.
+func TestReturnsFromCancellations(t *testing.T) {
+	refused, asked := awaited, asksAbout(payment.Awaiting, payment.Decoupled)
+	refused.Cancellation = payment.CancellationRefused
+	onEach(t, func(t *testing.T, w *fixture) {
+		var leads []bool
+		says := func(report payment.Report) fault {
+			return func(_ context.Context, o connector.Order, _ exchange) (payment.Report, error) {
+				back, err := url.Parse(o.ReturnURL)
+				leads = append(leads, err == nil && initiation.FromCancellation(back.Query().Get("state")))
+				return report, nil
+			}
+		}
+		p := w.steered("actn(redirect)/done")
+		w.line.interrupts(says(asked), says(asked))
+		checks := 0
+		check := func(report payment.Report) {
+			checks++
+			w.line.breaks(nil, says(report))
+			w.runDue(t, w.Initiation, w.later(time.Duration(checks)*time.Hour), one)
+		}
+		cancel := func() {
+			_, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
+			must(t, err)
+		}
+		check(awaited)
+		cancel()
+		check(asked)
+		check(refused)
+		check(awaited)
+		cancel()
+		_, err := w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, resume)
+		must(t, err)
+		check(refused)
+		if diff := cmp.Diff([]bool{false, true, true, true, false, true, true, true}, leads); diff != "" {
+			t.Errorf("the calls lead back from a cancellation (-want +got):\n%s", diff)
+		}
+	})
 }
 
 // TestOlderReportAboutACancellation: while a loop asks the bank, the payer refuses the cancellation

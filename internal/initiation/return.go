@@ -28,10 +28,11 @@ const (
 )
 
 // returnURL returns the address to which a bank sends the payer's browser. The address identifies
-// the payment. Its MAC is valid only for returns from a bank.
-func (i *Initiation) returnURL(d passerelle.Domain, id passerelle.PaymentID, kind store.AttemptKind) string {
+// the payment, and says whether the payer was sent to approve a cancellation. Its MAC is valid only
+// for returns from a bank.
+func (i *Initiation) returnURL(d passerelle.Domain, id passerelle.PaymentID, cancelling bool) string {
 	mark := ""
-	if kind == store.AttemptCancellation {
+	if cancelling {
 		mark = cancelMark
 	}
 	return d.BaseURL + "/webauth/callback?" + url.Values{"state": {i.returnState(d, id, mark)}}.Encode()
