@@ -157,3 +157,16 @@ func TestCancellationsNeedNoConfirmation(t *testing.T) {
 		}
 	}
 }
+
+// TestLostRefusalOfACancellation: the memory no longer has a refused cancellation, but the report of
+// the refusal was lost. The next report must contain the refusal again.
+func TestLostRefusalOfACancellation(t *testing.T) {
+	bank := newScripted(t, map[string][]scriptedAnswer{"GET order/status": once(200, `{"transactionStatus":"ACTC"}`)})
+	for detail, want := range map[payment.Detail]payment.Cancellation{payment.Cancelling: payment.CancellationRefused, "": ""} {
+		o := bank.order(approvedMemory)
+		o.Payment.State, o.Payment.Detail, o.Payment.CancelCode = payment.Pending, detail, payment.CancelledByClient
+		if report, err := o.status(); err != nil || report.Status != payment.Processing || report.Cancellation != want {
+			t.Errorf("with the detail %q: %+v, %v", detail, report, err)
+		}
+	}
+}

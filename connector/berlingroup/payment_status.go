@@ -58,8 +58,8 @@ func (v *ordering) cancelling(report *payment.Report, s paymentStatus) {
 	switch {
 	case s.Transaction == codes.Cancelled && asked:
 		report.Cancellation, v.memory.Cancelling, v.memory.Cancelled = payment.CancellationGranted, nil, true
-	case v.memory.Cancelling == nil:
-	case v.memory.Cancelling.Step == failed || s.ended():
+	case v.memory.Cancelling == nil && v.Payment.Detail != payment.Cancelling:
+	case v.memory.Cancelling == nil || v.memory.Cancelling.Step == failed || s.ended(): // without a memory, an earlier report was lost
 		report.Cancellation, v.memory.Cancelling = payment.CancellationRefused, nil
 	case v.memory.Cancelling.Step == authorised: // the bank is about to cancel the order
 		v.memory.Cancelling.Approved = cmp.Or(v.memory.Cancelling.Approved, v.Now)
