@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strconv"
 	"testing"
 	"time"
@@ -265,44 +266,66 @@ func TestConnectionsAreBounded(t *testing.T) {
 	<-answered
 }
 
-// When a new connection reaches the limit, the server closes the connection that has waited longest
-// for its next request.
+// At the limit, the server closes the connection that has waited longest for its next request. A
+// client has its response before its connection counts as idle, so the test waits for an effect of
+// the idle connection. The server has noted a connection when its TLS handshake is complete.
 func TestIdleConnectionsGiveWay(t *testing.T) {
-	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
-		httpd.Options{Connections: 3, Log: slog.New(slog.DiscardHandler)})
-	var clients []net.Conn
-	for range 5 {
-		c, err := net.Dial("tcp", s.Addr())
+	donor := httptest.NewTLSServer(http.NotFoundHandler())
+	defer donor.Close()
+	held, end := make(chan bool), make(chan bool)
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/held" {
+			held <- true
+			<-end
+		}
+		w.WriteHeader(http.StatusNoContent)
+	}), httpd.Options{Connections: 2, HeaderTimeout: time.Hour, TLS: &tls.Config{Certificates: donor.TLS.Certificates}})
+	trusted, _ := donor.Client().Transport.(*http.Transport)
+	connect := func() net.Conn {
+		c, err := tls.Dial("tcp", s.Addr(), trusted.TLSClientConfig)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
-		if clients = append(clients, c); !asks(c) {
-			t.Fatalf("client %d was not answered", len(clients))
-		}
+		t.Cleanup(func() { c.Close() })
+		return c
 	}
-	if !asks(clients[4]) || asks(clients[0]) {
-		t.Error("the newest was closed, or the oldest was not")
+	first := connect()
+	fmt.Fprint(first, "GET /held HTTP/1.1\r\nHost: x\r\n\r\n")
+	<-held
+	silent := connect()
+	end <- true
+	_ = silent.SetDeadline(time.Now().Add(time.Minute))
+	if _, err := silent.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatal("the connection that waited longest is open")
+	}
+	if _, err := http.ReadResponse(bufio.NewReader(first), nil); err != nil {
+		t.Fatalf("the newest idle connection was closed: %v", err)
+	}
+	if last := connect(); !asks(last) || asks(first) {
+		t.Error("the newest was closed, or the idle connection was not")
 	}
 }
 
 // When a new connection reaches the limit, the server can also close a connection that never sent a
-// request.
+// request. It closes the one that has waited longest.
 func TestSilentConnectionsGiveWay(t *testing.T) {
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
 		httpd.Options{Connections: 3, HeaderTimeout: time.Hour, Log: slog.New(slog.DiscardHandler)})
-	var last net.Conn
+	var clients []net.Conn
 	for range 9 {
 		c, err := net.Dial("tcp", s.Addr())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		last = c
+		clients = append(clients, c)
 	}
-	_ = last.SetDeadline(time.Now().Add(time.Minute))
-	if !asks(last) {
+	_ = clients[8].SetDeadline(time.Now().Add(time.Minute))
+	if !asks(clients[8]) {
 		t.Error("silent connections kept another out")
+	}
+	if asks(clients[0]) {
+		t.Error("the connection that waited longest was not closed")
 	}
 }
 
