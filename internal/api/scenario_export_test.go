@@ -3,18 +3,23 @@ package api_test
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"passerelle"
 	"passerelle/internal/archive"
+	"passerelle/internal/exports"
 )
 
 func (s *fixture) exported(t *testing.T, token, path string) (totals, sizes map[string]int, text string) {
@@ -136,5 +141,37 @@ func TestExportOfOneWhoIsDeleted(t *testing.T) {
 		if !errors.Is(err, passerelle.NotFound) {
 			t.Errorf("the archive ended: %v", err)
 		}
+	})
+}
+
+// The archive of a user waits while other exports execute queries.
+func TestArchivesTakeTurns(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		s.token(t, "", "user", 0)
+		who := s.domainOf("")
+		u, err := s.DB.User(t.Context(), who.domain.ID, who.user)
+		must(t, err)
+		entered, leave := make(chan bool), make(chan bool)
+		var others sync.WaitGroup
+		turns := max(1, runtime.GOMAXPROCS(0)/2)
+		for range turns {
+			others.Go(func() {
+				_, _ = exports.InTurn(t.Context(), func() (any, error) { entered <- true; <-leave; return nil, nil })
+			})
+		}
+		for range turns {
+			<-entered
+		}
+		write := func(ctx context.Context) error {
+			return archive.Write(ctx, s.Aggregation, s.Documents.Files, who.domain, u, s.now().Location(), io.Discard)
+		}
+		soon, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		if err := write(soon); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("beside %d other exports: %v", turns, err)
+		}
+		close(leave)
+		others.Wait()
+		must(t, write(t.Context()))
 	})
 }

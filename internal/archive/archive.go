@@ -20,6 +20,7 @@ import (
 	"passerelle/internal/aggregation"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/blob"
+	"passerelle/internal/exports"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 )
@@ -42,7 +43,8 @@ const archivePage = 500
 // Write writes all stored data of a user as a zip archive. The store `kept` contains the contents
 // of the user's files. The user's data may change during the call. The archive may then contain a
 // change in some lists and lack it in others. The archive contains no credentials for institutions.
-// It contains no payments, because payments belong to the domain.
+// It contains no payments, because payments belong to the domain. Call [exports.Begin]
+// before the response begins.
 func Write(ctx context.Context, a *aggregation.Aggregation, kept blob.Store, d passerelle.Domain, user passerelle.User, zone *time.Location, w io.Writer) error {
 	z := &archive{Aggregation: a, kept: kept, ctx: ctx, domain: d, user: user.ID, zone: zone, now: d.Clock.Now(a.Now()), zip: zip.NewWriter(w)}
 	if err := z.one("user", wire.NewUser(user, zone)); err != nil {
@@ -78,10 +80,11 @@ func (z *archive) one(name string, object any) error {
 	return err
 }
 
-// pages reads a list page by page. The function place returns the position of an item in the list.
-func pages[T any](read func(store.Window) ([]T, error), place func(T) []any, each func([]T) error) error {
+// pages reads a list page by page, and takes turns with other exports. The function place returns the
+// position of an item in the list.
+func pages[T any](ctx context.Context, read func(store.Window) ([]T, error), place func(T) []any, each func([]T) error) error {
 	for w := (store.Window{Limit: archivePage}); ; {
-		page, err := read(w)
+		page, err := exports.InTurn(ctx, func() ([]T, error) { return read(w) })
 		if err != nil {
 			return err
 		}
@@ -102,8 +105,8 @@ func listed[T, W any](z *archive, file, key string, read func(store.Window) ([]T
 		return err
 	}
 	total := 0
-	err = pages(read, place, func(page []T) error {
-		shown, err := show(page)
+	err = pages(z.ctx, read, place, func(page []T) error {
+		shown, err := exports.InTurn(z.ctx, func() ([]W, error) { return show(page) })
 		for _, one := range shown {
 			if err != nil {
 				return err
@@ -363,7 +366,9 @@ var endings = map[string]string{"application/pdf": ".pdf", "image/png": ".png", 
 // the extension for its media type.
 func (z *archive) files() error {
 	for after := passerelle.FileID(0); ; {
-		page, err := bankstore.From(z.DB).Files(z.ctx, z.domain.ID, z.user, after, archivePage)
+		page, err := exports.InTurn(z.ctx, func() ([]bankstore.StoredFile, error) {
+			return bankstore.From(z.DB).Files(z.ctx, z.domain.ID, z.user, after, archivePage)
+		})
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/console/page"
+	"passerelle/internal/exports"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
 	"passerelle/payment"
@@ -33,11 +34,15 @@ func (c *Console) sendPayments(pc *page.Context, list listing, whole bool) error
 		}
 		act = actExportWhole
 	}
-	if err := pc.RecordNow(act, "", 0); err != nil {
+	rows, err := exports.Begin(pc, c.filePart(pc, list, nil))
+	if err == nil {
+		err = pc.RecordNow(act, "", 0)
+	}
+	if err != nil {
 		return err
 	}
 	web.Download(pc.Writer, "text/csv; charset=utf-8", fmt.Sprintf("payments-%s.csv", pc.Now().In(pc.Zone).Format("2006-01-02-150405")))
-	if err := c.writePayments(pc, list, whole); err != nil {
+	if err := c.writePayments(pc, list, rows, whole); err != nil {
 		if pc.Err() == nil {
 			c.Log.LogAttrs(pc, slog.LevelError, "a file of payments broke off", slog.String("request_id", c.RequestID(pc)), slog.Any("error", err))
 		}
@@ -46,33 +51,38 @@ func (c *Console) sendPayments(pc *page.Context, list listing, whole bool) error
 	return nil
 }
 
+// filePart returns the query for the payments of a file after a place, which is nil at first.
+func (c *Console) filePart(pc *page.Context, list listing, after []any) func() ([]store.Listed, error) {
+	window := store.Window{Order: list.order, Descending: !list.byLabel(), From: after, Limit: filePage}
+	return func() ([]store.Listed, error) { return c.DB.Payments(pc, list.PaymentFilter, window, false) }
+}
+
 var fileHeader = []string{
 	"payment", "registered", "validated", "state", "error code", "connector", "application", "bank's reference", "execution", "payer's account",
 	"line", "end-to-end id", "amount", "currency", "label", "beneficiary", "beneficiary's account", "line state", "line error",
 }
 
-func (c *Console) writePayments(pc *page.Context, list listing, whole bool) error {
+// writePayments writes a file. The argument rows is the first part of the list.
+func (c *Console) writePayments(pc *page.Context, list listing, rows []store.Listed, whole bool) error {
 	file, flush := csv.NewWriter(pc.Writer), http.NewResponseController(pc.Writer)
 	if err := file.Write(fileHeader); err != nil {
 		return err
 	}
-	window := store.Window{Order: list.order, Descending: !list.byLabel(), Limit: filePage}
 	for {
-		rows, err := c.DB.Payments(pc, list.PaymentFilter, window, false)
-		if err != nil {
-			return err
-		}
 		for _, row := range rows {
 			if err := c.writeLines(pc, file, row.Payment, whole); err != nil {
 				return err
 			}
-			window.From = row.Place
 		}
 		file.Flush()
-		if err := file.Error(); err != nil || len(rows) < filePage {
+		err := file.Error()
+		if err != nil || len(rows) < filePage {
 			return err
 		}
 		_ = flush.Flush() // when flushing fails, the browser only shows the progress later
+		if rows, err = exports.InTurn(pc, c.filePart(pc, list, rows[len(rows)-1].Place)); err != nil {
+			return err
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"passerelle/internal/archive"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/console/page"
+	"passerelle/internal/exports"
 	"passerelle/internal/operators"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
@@ -166,7 +167,7 @@ func (c *Console) exportUser(pc *page.Context) error {
 	if !pc.MayReveal() {
 		return page.ErrForbidden
 	}
-	u, err := c.Aggregation.User(pc, pc.Domain, passerelle.UserID(pc.Numbers[1]))
+	u, err := exports.Begin(pc, func() (passerelle.User, error) { return c.Aggregation.User(pc, pc.Domain, passerelle.UserID(pc.Numbers[1])) })
 	if err != nil {
 		return err
 	}

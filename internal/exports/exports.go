@@ -8,6 +8,9 @@
 // when the period is impossible, or when the format cannot represent the account, the days or the
 // balances. When the transactions change during the writing, the last entry is an error. The package
 // only reads.
+//
+// All exports of the service take turns at the database, also those that other packages make. When
+// too many exports wait, further exports fail with Unavailable.
 package exports
 
 import (
@@ -17,7 +20,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,23 +40,6 @@ const (
 	// pageSize is the number of transactions that one query reads.
 	pageSize = 1000
 )
-
-// turns has an element for each export that executes a query over a whole period or a page. The
-// limit leaves connections and processors to other requests, which many long exports would
-// otherwise delay. An export does not keep its turn while its receiver reads.
-var turns = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))
-
-// inTurn executes a query. It waits while too many exports execute a query, until the context ends.
-func inTurn[T any](ctx context.Context, query func() (T, error)) (T, error) {
-	select {
-	case turns <- struct{}{}:
-		defer func() { <-turns }()
-		return query()
-	case <-ctx.Done():
-		var none T
-		return none, ctx.Err()
-	}
-}
 
 // Wish describes a requested statement: its format, and its first and last day. Without a first
 // day, the statement begins with the first transaction. The statement ends on the day of the
@@ -146,7 +131,7 @@ func (e *export) bound(ctx context.Context, now time.Time) error {
 	if err := e.setDays(ctx, passerelle.DateOf(*e.account.LastUpdate, zone)); err != nil {
 		return err
 	}
-	n, err := inTurn(ctx, func() (int64, error) { return e.db.CountTransactions(ctx, *f) })
+	n, err := Begin(ctx, func() (int64, error) { return e.db.CountTransactions(ctx, *f) })
 	if err != nil {
 		return fmt.Errorf("count the transactions of account %d: %w", e.account.ID, err)
 	}
@@ -216,7 +201,7 @@ func (e *export) statement(ctx context.Context) (statementfile.Written, error) {
 	if f.From.Compare(f.Until) <= 0 {
 		w.From, w.To = f.From, f.Until // an empty period has only balances
 	}
-	movements, err := inTurn(ctx, func() ([]passerelle.Movement, error) {
+	movements, err := InTurn(ctx, func() ([]passerelle.Movement, error) {
 		return e.db.InstitutionMovements(ctx, []bankstore.StoredAccount{a}, f.From, f.Until)
 	})
 	if err != nil {
@@ -259,7 +244,7 @@ func (e *export) entries(ctx context.Context, opening, closing decimal.Decimal, 
 	balance := &opening
 	w := store.Window{Limit: pageSize, Descending: true}
 	for {
-		page, err := inTurn(ctx, func() ([]passerelle.Transaction, error) { return e.db.Transactions(ctx, e.filter, w) })
+		page, err := InTurn(ctx, func() ([]passerelle.Transaction, error) { return e.db.Transactions(ctx, e.filter, w) })
 		if err != nil {
 			yield(statementfile.StatementEntry{}, fmt.Errorf("list the transactions of account %d: %w", e.account.ID, err))
 			return

@@ -68,6 +68,33 @@ func TestExportsTakeTurns(t *testing.T) {
 	})
 }
 
+// A further export is refused while too many exports wait for their first query.
+func TestExportsAreRefusedWhileManyWait(t *testing.T) {
+	ended, leave := make(chan error), make(chan struct{})
+	export := func() {
+		_, err := exports.Begin(t.Context(), func() (any, error) { <-leave; return nil, nil })
+		ended <- err
+	}
+	for range exports.MaxBeginning + 1 {
+		go export()
+	}
+	var refused *passerelle.Error
+	select {
+	case err := <-ended:
+		if !errors.As(err, &refused) || refused.Kind != passerelle.Unavailable || refused.RetryAfter == 0 {
+			t.Errorf("refused with %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("no export is refused")
+	}
+	close(leave)
+	for range exports.MaxBeginning {
+		if err := <-ended; err != nil {
+			t.Errorf("an export that waited: %v", err)
+		}
+	}
+}
+
 // stored returns a database with an account that has three transactions.
 func stored(t *testing.T, url string) (*store.DB, passerelle.DomainID, bankstore.StoredAccount) {
 	t.Helper()

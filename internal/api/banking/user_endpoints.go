@@ -12,6 +12,7 @@ import (
 	"passerelle/internal/aggregation"
 	"passerelle/internal/archive"
 	"passerelle/internal/bankstore"
+	"passerelle/internal/exports"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -200,7 +201,7 @@ func (s *Service) exportUser(ctx context.Context, c *httpapi.Caller, in oneUserI
 	if err != nil {
 		return httpapi.Stream{}, err
 	}
-	u, err := s.Aggregation.User(ctx, c.Domain, id)
+	u, err := exports.Begin(ctx, func() (passerelle.User, error) { return s.Aggregation.User(ctx, c.Domain, id) })
 	if err != nil {
 		return httpapi.Stream{}, err
 	}
