@@ -115,16 +115,9 @@ func (w *Webview) describe(pc *pageContext, t *flowSession, all []bankstore.Conn
 	for _, c := range all {
 		same[c.Connector]++
 	}
-	filter := bankstore.AccountFilter{Domain: pc.domain.ID, User: t.User, Connections: ids, All: true}
-	accounts, err := bankstore.From(w.DB).BankAccounts(pc.context(), filter, store.Window{Limit: mostItems})
+	named, err := w.accountNames(pc, t, ids)
 	if err != nil {
-		return nil, fmt.Errorf("list the accounts of user %d: %w", t.User, err)
-	}
-	named := map[passerelle.ConnectionID][]string{}
-	for _, a := range accounts {
-		if a.Deleted == nil {
-			named[a.Connection] = append(named[a.Connection], shortName(pc.words, a.BankAccount))
-		}
+		return nil, err
 	}
 	details := map[passerelle.ConnectionID]string{}
 	for _, c := range all {
@@ -142,6 +135,27 @@ func (w *Webview) describe(pc *pageContext, t *flowSession, all []bankstore.Conn
 		details[c.ID] = strings.Join(parts, " · ")
 	}
 	return details, nil
+}
+
+// accountNames returns the short names of the accounts of connections.
+func (w *Webview) accountNames(pc *pageContext, t *flowSession, ids []passerelle.ConnectionID) (map[passerelle.ConnectionID][]string, error) {
+	filter := bankstore.AccountFilter{Domain: pc.domain.ID, User: t.User, Connections: ids, All: true}
+	named := map[passerelle.ConnectionID][]string{}
+	for window := (store.Window{Limit: mostItems}); ; {
+		accounts, err := bankstore.From(w.DB).BankAccounts(pc.context(), filter, window)
+		if err != nil {
+			return nil, fmt.Errorf("list the accounts of user %d: %w", t.User, err)
+		}
+		for _, a := range accounts {
+			window.From = []any{int64(a.ID)}
+			if a.Deleted == nil {
+				named[a.Connection] = append(named[a.Connection], shortName(pc.words, a.BankAccount))
+			}
+		}
+		if len(accounts) < window.Limit {
+			return named, nil
+		}
+	}
 }
 
 // shortName returns the name of an account and the last four characters of its number.

@@ -526,3 +526,17 @@ func TestUnfinishedFlowsAreLimited(t *testing.T) {
 		}
 	})
 }
+
+// The list names accounts of each connection, also for a person with more than 1,000 accounts.
+func TestManageNamesManyAccounts(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		const connections = 6 // of 200 accounts
+		for range connections {
+			p.connection("many")
+		}
+		page := p.open(p.link("manage")).shows(t, "Your connections")
+		if n := strings.Count(page.body, "197 more"); n != connections {
+			t.Errorf("the list names accounts of %d connections: %s", n, page.body)
+		}
+	})
+}

@@ -61,8 +61,8 @@ type shareable struct {
 	subscriptions []bankstore.StoredSubscription
 }
 
-// mostItems is the largest number of accounts that a page loads, and also the largest number of
-// subscriptions.
+// mostItems is the largest number of accounts that one query loads, and also the largest number of
+// subscriptions. The page for sharing shows no further items.
 const mostItems = 1000
 
 // shareable returns what the client's link offers.
