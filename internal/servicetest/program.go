@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http/httptest"
 	"os"
@@ -63,9 +64,12 @@ var languages = map[string]struct {
 type Program struct {
 	// Address is the address at which the program listens.
 	Address string
-	t       *testing.T
-	name    string
-	command []string
+	// Messages receives the standard error of the program. It is os.Stderr unless a test changes it
+	// before Start.
+	Messages io.Writer
+	t        *testing.T
+	name     string
+	command  []string
 	// temporary is the folder for temporary files, which a killed program does not remove.
 	temporary string
 	running   *exec.Cmd
@@ -81,6 +85,14 @@ func StartProgram(t *testing.T, name, folder string) string {
 // StartKillable does the same as StartProgram, but returns the program.
 func StartKillable(t *testing.T, name, folder string) *Program {
 	t.Helper()
+	p := NewProgram(t, name, folder)
+	p.Start()
+	return p
+}
+
+// NewProgram does the same as StartKillable, but does not start the program.
+func NewProgram(t *testing.T, name, folder string) *Program {
+	t.Helper()
 	code, port := t.TempDir(), freePort(t)
 	language := languages[filepath.Ext(name)]
 	for _, program := range language.needs {
@@ -90,7 +102,7 @@ func StartKillable(t *testing.T, name, folder string) *Program {
 		t.Fatal(err)
 	}
 	path := filepath.Join(code, name)
-	p := &Program{Address: fmt.Sprintf("http://127.0.0.1:%d", port), t: t, name: name, command: []string{language.interpreter, path}}
+	p := &Program{Address: fmt.Sprintf("http://127.0.0.1:%d", port), Messages: os.Stderr, t: t, name: name, command: []string{language.interpreter, path}}
 	if language.interpreter == "" {
 		p.command = []string{compile(t, path)}
 	}
@@ -100,16 +112,15 @@ func StartKillable(t *testing.T, name, folder string) *Program {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(p.temporary) })
-	p.Start()
-	t.Cleanup(p.Kill)
 	return p
 }
 
-// Start starts the program, and returns when the program listens.
+// Start starts the program, and returns when the program listens. The end of the test kills the
+// program.
 func (p *Program) Start() {
 	p.t.Helper()
 	p.running = exec.CommandContext(context.Background(), p.command[0], p.command[1:]...) //nolint:gosec // a file of this repository
-	p.running.Env, p.running.Stderr = append(os.Environ(), "SECRET="+ConnectorSecret, "TEST=1", "TMPDIR="+p.temporary), os.Stderr
+	p.running.Env, p.running.Stderr = append(os.Environ(), "SECRET="+ConnectorSecret, "TEST=1", "TMPDIR="+p.temporary), p.Messages
 	out, err := p.running.StdoutPipe()
 	if err == nil {
 		err = p.running.Start()
@@ -117,6 +128,7 @@ func (p *Program) Start() {
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	p.t.Cleanup(p.Kill)
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		p.t.Fatalf("%s did not start: %v", p.name, err)
 	}

@@ -130,16 +130,15 @@ func TestLinesOfStartedSources(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			usual := os.Stderr
-			os.Stderr = messages // StartProgram connects it to the program
-			address := servicetest.StartProgram(t, name, folder)
-			os.Stderr = usual
+			program := servicetest.NewProgram(t, name, folder)
+			program.Messages = messages
+			program.Start()
 			read := func(content string) (string, error) {
 				if err := os.WriteFile(filepath.Join(folder, "current.csv"), []byte(content), 0o600); err != nil {
 					t.Fatal(err)
 				}
 				found := &wordings{}
-				_, err := connectorAt(t, address).(connector.DataReader).Read(t.Context(), connector.DataRequest{}, found)
+				_, err := connectorAt(t, program.Address).(connector.DataReader).Read(t.Context(), connector.DataRequest{}, found)
 				return strings.Join(found.all, " "), err
 			}
 			if got, err := read("2026-01-02,-12.50,Bread\n\n2026-01-03,1000.00,Wage\r\n\r\n2026-01-04,-1.00,Fee"); err != nil || got != "Bread Wage Fee" {
