@@ -156,6 +156,35 @@ func TestLinesOfStartedSources(t *testing.T) {
 	}
 }
 
+// rowsRead is a sink that keeps the keys and wordings of all transactions.
+type rowsRead struct{ wordings }
+
+func (r *rowsRead) Transactions(_ string, page []passerelle.TransactionDetails) error {
+	for _, one := range page {
+		r.all = append(r.all, one.Key+" "+one.Wording)
+	}
+	return nil
+}
+
+// The sources of all languages read the same transactions from the same lines. Quotes belong to the
+// wording, and the wording may have commas.
+func TestStartedSourcesReadAlike(t *testing.T) {
+	for _, name := range []string{"source.py", "source.mjs", "source.go", "source.sh"} {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			address := servicetest.StartProgram(t, name, folder)
+			if err := os.WriteFile(filepath.Join(folder, "current.csv"), []byte("2026-01-02,-12.50,\"Bread, \"\"fresh\"\"\"\n\n2026-01-03,1000.00,Wage, 13th\n2026-01-04,-1.00,\"Fee\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			found := &rowsRead{}
+			_, err := connectorAt(t, address).(connector.DataReader).Read(t.Context(), connector.DataRequest{}, found)
+			if got, want := strings.Join(found.all, "; "), `0 "Bread, ""fresh"""; 2 Wage, 13th; 3 "Fee`; err != nil || got != want {
+				t.Errorf("%s, %v; want %s", got, err, want)
+			}
+		})
+	}
+}
+
 // connectorAt returns the connector of a program.
 func connectorAt(t *testing.T, address string) connector.Connector {
 	t.Helper()

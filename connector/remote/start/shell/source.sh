@@ -26,7 +26,7 @@ call_read() {
 			(foreach inputs as $line (0; . + 1; . as $number | $line | rtrimstr("\r") | select(. != "") | split(",") |
 				if length < 3 then error("\($account).csv, line \($number): must have a day, an amount and a wording") else . end |
 				select(.[0] >= $from) |
-				{$account, transactions: [{key: "\($number)", date: .[0], value: .[1], wording: (.[2:] | join(","))}]})),
+				{$account, transactions: [{key: "\($number - 1)", date: .[0], value: .[1], wording: (.[2:] | join(","))}]})),
 			({$account, read: true} + if $from == "" then {} else {$from} end)' "$FOLDER/${account##*/}.csv"
 	done < <(jq -r '.accounts[]? | [.account, .from // ""] | @tsv' "$body")
 	echo '{"end":{}}'
