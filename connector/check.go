@@ -78,21 +78,22 @@ func texts[T ~string](words []T) []string {
 
 func (p Profile) checkNames() error {
 	return errors.Join(
-		Unless(uuidForm.MatchString(p.UUID), "the UUID is not one in small letters: %s", p.UUID),
+		Unless(uuidForm.MatchString(p.UUID), "uuid: %.40q is not a UUID in lower case", p.UUID),
 		Unless(p.ID > 0, "the numeric id is not positive: %d", p.ID),
-		Unless(p.Name != "", "there is no name"),
-		Unless(len(p.Countries) > 0, "there is no country"),
-		Unless(all(p.Countries, isCountry), "not all are countries of ISO 3166-1: %v", p.Countries),
-		Unless(distinct(p.Countries), "a country comes twice: %v", p.Countries),
-		Unless(all(p.Sources, func(s Source) bool { return s.ID > 0 && s.Name != "" }), "a source without number or name: %v", p.Sources),
+		Unless(p.Name != "", "name: is missing"),
+		Unless(len(p.Countries) > 0, "countries: must have one or more codes of ISO 3166-1, such as FR"),
+		Unless(all(p.Countries, isCountry), "countries: must be codes of ISO 3166-1, such as FR: %v", p.Countries),
+		Unless(distinct(p.Countries), "countries: a country comes twice: %v", p.Countries),
+		Unless(all(p.Sources, func(s Source) bool { return s.Name != "" }), "sources: a source has no name"),
+		Unless(all(p.Sources, func(s Source) bool { return s.ID > 0 }), "the number of a source is not positive"),
 	)
 }
 
 func checkClaims(s payment.Settings) error {
 	return errors.Join(
 		Unless(slices.Contains(s.Mechanisms, payment.DefaultMechanism),
-			"mechanisms %q: add %[2]q, also for an approval through fields or in an app, because the webview and clients that name no mechanism use %[2]q", s.Mechanisms, payment.DefaultMechanism),
-		Unless(distinct(s.Mechanisms), "a mechanism comes twice: %v", s.Mechanisms),
+			"payments.mechanisms %q: add %[2]q, also for an approval through fields or in an app, because the webview and clients that name no mechanism use %[2]q", s.Mechanisms, payment.DefaultMechanism),
+		Unless(distinct(s.Mechanisms), "payments.mechanisms: a value comes twice: %v", s.Mechanisms),
 		someOf("payments.schemes", s.Schemes, passerelle.AccountScheme("").Values()),
 		someOf("payments.date_types", s.DateTypes, payment.DateType("").Values()),
 		checkFrequencies(s),
@@ -124,14 +125,14 @@ func checkForms(field string, list []string, form *regexp.Regexp, right string) 
 
 func checkBounds(s payment.Settings) error {
 	claims := []error{
-		Unless(s.MaxInstructions >= 0 && s.MaxInstructions <= payment.MaxInstructions, "maximum of instructions: %d", s.MaxInstructions),
-		Unless(s.MinDays >= 0 && s.MaxDays >= 0, "days: %d to %d", s.MinDays, s.MaxDays),
-		Unless(s.MaxDays == 0 || s.MinDays <= s.MaxDays, "no day fits: %d to %d", s.MinDays, s.MaxDays),
+		Unless(s.MaxInstructions >= 0 && s.MaxInstructions <= payment.MaxInstructions, "payments.max_instructions: must be 0 to %d, not %d", payment.MaxInstructions, s.MaxInstructions),
+		Unless(s.MinDays >= 0 && s.MaxDays >= 0, "payments.min_days, payments.max_days: must not be negative: %d, %d", s.MinDays, s.MaxDays),
+		Unless(s.MaxDays == 0 || s.MinDays <= s.MaxDays, "payments.min_days: must not be more than max_days: %d, %d", s.MinDays, s.MaxDays),
 	}
 	for _, dates := range payment.DateTypes() {
 		least, most := s.Minimum[dates], s.Maximum[dates]
 		_, bounded := s.Maximum[dates]
-		claims = append(claims, Unless(least >= 0 && (!bounded || least <= most), "no %s amount fits: %d to %d", dates, least, most))
+		claims = append(claims, Unless(least >= 0 && (!bounded || least <= most), "payments.minimum, payments.maximum: no amount is allowed for the date type %s: %d to %d", dates, least, most))
 	}
 	return errors.Join(claims...)
 }
@@ -146,11 +147,11 @@ func checkFields(fields []payment.Field) error {
 			values = append(values, v.Value)
 		}
 		claims = append(claims,
-			Unless(f.Name != "" && f.Label != "", "a field without name or label: %+v", f),
+			Unless(f.Name != "" && f.Label != "", "payment_fields: the field %q must have a name and a label", f.Name),
 			oneOf(fmt.Sprintf("type of the field %q", f.Name), f.Type, payment.FieldTypes()),
-			Unless((f.Type == "list") == (len(values) > 0) && distinct(values), "values of field %s: %v", f.Name, values))
+			Unless((f.Type == "list") == (len(values) > 0) && distinct(values), "payment_fields: the field %q must have different values if its type is list, and otherwise none: %q", f.Name, values))
 	}
-	return errors.Join(append(claims, Unless(distinct(names), "a field comes twice: %v", names))...)
+	return errors.Join(append(claims, Unless(distinct(names), "payment_fields: a name comes twice: %q", names))...)
 }
 
 // Capabilities lists the allowed values of DataSettings.Capabilities.
@@ -167,31 +168,35 @@ var parameterNames = []string{
 }
 
 func (s DataSettings) check() error {
-	var names []string
 	claims := []error{
 		someOf("data.capabilities", s.Capabilities, Capabilities()),
 		eachOf("data.account_types", s.AccountTypes, accountTypes()),
-		Unless(s.MonthsToFetch >= 0 && s.ConsentDays >= 0 && s.UnattendedReads >= 0, "a number of months, days or reads is negative"),
+		Unless(s.MonthsToFetch >= 0 && s.ConsentDays >= 0 && s.UnattendedReads >= 0, "data.months_to_fetch, data.consent_days, data.unattended_reads: must not be negative"),
 	}
 	for _, f := range s.Fields {
-		names = append(names, f.Name)
 		claims = append(claims,
-			Unless(f.Name != "" && f.Label != "", "a field without name or label: %+v", f),
+			Unless(f.Label != "", "data.fields: the field %q must have a label", f.Name),
 			oneOf(fmt.Sprintf("type of the field %q", f.Name), f.Type, FieldTypes()),
-			Unless((f.Type == "list") == (len(f.Values) > 0), "values of field %s: %v", f.Name, f.Values))
+			Unless((f.Type == "list") == (len(f.Values) > 0), "data.fields: the field %q must have values if its type is list, and otherwise none", f.Name))
 	}
-	return errors.Join(append(claims, checkFieldNames(s.Fields), Unless(distinct(names), "a field comes twice: %v", names))...)
+	return errors.Join(append(claims, checkFieldNames(s.Fields))...)
 }
 
 // Check returns the faults of an outcome as an error, or nil.
 func (o Outcome) Check() error { return checkFieldNames(o.Fields) }
 
+// checkFieldNames requires different names that a request can contain. Otherwise the connector
+// would never get the value of a field.
 func checkFieldNames(fields []Field) error {
+	var names []string
 	var claims []error
 	for _, f := range fields {
-		claims = append(claims, Unless(!slices.Contains(parameterNames, f.Name), "the name of field %s is the name of a parameter: choose another", f.Name))
+		names = append(names, f.Name)
+		claims = append(claims,
+			Unless(f.Name != "", "fields: a field has no name"),
+			Unless(!slices.Contains(parameterNames, f.Name), "the name of field %s is the name of a parameter: choose another", f.Name))
 	}
-	return errors.Join(claims...)
+	return errors.Join(append(claims, Unless(distinct(names), "fields: a name comes twice: %q", names))...)
 }
 
 func accountTypes() []string {

@@ -29,11 +29,10 @@ func checkStable(c connector.Connector, p connector.Profile) error {
 }
 
 func checkCarries(s payment.Settings, o connector.Order) error {
-	if reasons := o.Payment.Incompatibilities(s, o.Now); !payment.Eligible(reasons) {
-		return fmt.Errorf("the settings exclude the subject's own order: %+v", reasons)
+	var faults []error
+	for _, reason := range o.Payment.Incompatibilities(s, o.Now) {
+		faults = append(faults, connector.Unless(reason.Severity != payment.Incompatible, "the profile excludes the order of the test: %s: %s", reason.Code, reason.Description))
 	}
-	if !slices.Contains(s.Mechanisms, o.Mechanism) {
-		return fmt.Errorf("mechanism %q is none of %v", o.Mechanism, s.Mechanisms)
-	}
-	return nil
+	faults = append(faults, connector.Unless(slices.Contains(s.Mechanisms, o.Mechanism), "payments.mechanisms %q: add %q, which the order of the test uses", s.Mechanisms, o.Mechanism))
+	return errors.Join(faults...)
 }

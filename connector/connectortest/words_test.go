@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"passerelle"
 	"passerelle/connector"
 	"passerelle/payment"
 )
@@ -35,5 +36,16 @@ func TestFaultsAreInTheWordsOfTheProtocol(t *testing.T) {
 		if err := checkOf(t, test.rule)(t.Context(), s); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %s", test.rule, err, test.want)
 		}
+	}
+}
+
+// TestAnExcludedOrderIsInTheWordsOfTheProtocol checks what the suite says about a profile that
+// excludes the order of the test.
+func TestAnExcludedOrderIsInTheWordsOfTheProtocol(t *testing.T) {
+	s := correct(t)
+	s.Initiator = &faulty{Initiator: s.Initiator, profile: func(p *connector.Profile) { p.Payments.Currencies = []passerelle.Currency{"GBP"} }}
+	err := checkOf(t, "the profile is coherent")(t.Context(), s)
+	if want := "the profile excludes the order of the test: nspCurrency: This bank does not pay in this currency."; err == nil || !strings.Contains(err.Error(), want) || strings.ContainsAny(err.Error(), "{}") {
+		t.Errorf("%v, want %s", err, want)
 	}
 }
