@@ -26,16 +26,16 @@ type Terms struct {
 // PublishTerms puts a new version into force. It replaces the present version. Write fails with
 // ErrDuplicate when the domain already had this version.
 func (tx *Tx) PublishTerms(t *Terms) error {
-	id, err := tx.unit.NewID("terms")
-	if err != nil {
+	var err error
+	if t.ID, err = tx.unit.NewID("terms"); err != nil {
 		return err
 	}
-	t.ID = id
+	tx.HoldSettings(t.Domain) // a concurrent publication waits, and replaces this version
 	tx.unit.Exec(`UPDATE terms SET deleted = $1 WHERE domain_id = $2 AND deleted IS NULL`, database.Micros(t.Created), int64(t.Domain))
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO terms (id, domain_id, version, created) VALUES ($1, $2, $3, $4)`,
-		id, int64(t.Domain), t.Version, database.Micros(t.Created))
+		t.ID, int64(t.Domain), t.Version, database.Micros(t.Created))
 	for _, language := range slices.Sorted(maps.Keys(t.Content)) {
-		tx.unit.ExecOne(ErrConflict, `INSERT INTO terms_text (terms_id, language, content) VALUES ($1, $2, $3)`, id, language, t.Content[language])
+		tx.unit.ExecOne(ErrConflict, `INSERT INTO terms_text (terms_id, language, content) VALUES ($1, $2, $3)`, t.ID, language, t.Content[language])
 	}
 	return nil
 }

@@ -2,11 +2,14 @@ package store_test
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"passerelle/internal/database"
 	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
 )
 
 func TestTerms(t *testing.T) {
@@ -34,6 +37,35 @@ func TestTerms(t *testing.T) {
 		}
 		foreign, err := s.db.CurrentTerms(t.Context(), s.other)
 		wantNotFound(t, foreign, err)
+	})
+}
+
+// Two processes publish different versions at the same time. Both succeed.
+func TestTermsOfTwoProcesses(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, url string) {
+		first := newFixture(t, url)
+		db, err := store.Open(t.Context(), url, store.Options{Keys: first.db.Keys()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		second := first
+		second.db = db
+		ended := make(chan error)
+		publish := func(s fixture, version string) {
+			terms := store.Terms{Domain: s.domain, Version: version, Content: map[string]string{"en": version}, Created: now}
+			ended <- s.try(func(tx *store.Tx) error { return tx.PublishTerms(&terms) })
+		}
+		for n := range 20 {
+			go publish(first, fmt.Sprint("a", n))
+			go publish(second, fmt.Sprint("b", n))
+			if err := errors.Join(<-ended, <-ended); err != nil {
+				t.Fatalf("publication %d: %v", n, err)
+			}
+		}
+		if n := first.count(`SELECT count(*) FROM terms WHERE deleted IS NULL`); n != 1 {
+			t.Errorf("%d versions are in force", n)
+		}
 	})
 }
 
