@@ -65,6 +65,6 @@ func (w *Webview) cancel(pc *pageContext, s *payerSession, _ url.Values) error {
 // payment ends when the bank no longer accepts an approval. The payer does not need to wait for
 // this end.
 func (w *Webview) abandoned(pc *pageContext, p *payment.Payment) bool {
-	last, err := w.lastAttempt(pc, p.ID)
+	last, err := lastAttempt(pc, &w.DB.Reader, p.ID)
 	return err == nil && last.Kind == store.AttemptAnswer && !last.Live() && p.State == payment.Validating && p.Detail == ""
 }

@@ -88,17 +88,20 @@ func (pc *pageContext) awayAddress(p *payment.Payment) string {
 	return pc.address(p.ID) + "&step=" + stepLeave
 }
 
-// refresh reads the payment again, and returns its last attempt. It repeats both reads if the payment
-// has changed. A page therefore never shows a question with the number of a later question.
+// refresh returns the last attempt of the payment, and then reads the payment again. It repeats both
+// reads if the payment has changed. A page therefore never shows a question with the number of a
+// later question.
 func (w *Webview) refresh(pc *pageContext, s *payerSession) (store.Attempt, error) {
 	for {
-		last, err := w.lastAttempt(pc, s.payment.ID)
+		var last store.Attempt
+		var p *payment.Payment
+		err := w.DB.Together(pc.context(),
+			store.Into(&last, func(r *store.Reader) (store.Attempt, error) { return lastAttempt(pc, r, s.payment.ID) }),
+			store.Into(&p, func(r *store.Reader) (*payment.Payment, error) {
+				return r.Payment(pc.context(), pc.domain.ID, s.payment.ID, false)
+			}))
 		if err != nil {
-			return last, err
-		}
-		p, err := w.DB.Payment(pc.context(), pc.domain.ID, s.payment.ID, false)
-		if err != nil {
-			return last, fmt.Errorf("load payment %d: %w", s.payment.ID, err)
+			return last, fmt.Errorf("load payment %d and its last attempt: %w", s.payment.ID, err)
 		}
 		unchanged := p.Version == s.payment.Version
 		if s.payment, s.last = p, last.Number; unchanged {
@@ -109,8 +112,8 @@ func (w *Webview) refresh(pc *pageContext, s *payerSession) (store.Attempt, erro
 
 // lastAttempt returns the last attempt at a bank for a payment, if any. The bank may not have
 // responded to that attempt yet.
-func (w *Webview) lastAttempt(pc *pageContext, id passerelle.PaymentID) (store.Attempt, error) {
-	last, err := w.DB.Attempt(pc.context(), pc.domain.ID, id)
+func lastAttempt(pc *pageContext, r *store.Reader, id passerelle.PaymentID) (store.Attempt, error) {
+	last, err := r.Attempt(pc.context(), pc.domain.ID, id)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return last, fmt.Errorf("find an attempt of payment %d: %w", id, err)
 	}
