@@ -262,10 +262,7 @@ func (c *Console) exchange(pc *page.Context, a store.Attempt) timelineRow {
 	case store.AttemptAnswer:
 		row.What = answerText(a)
 	case store.AttemptCancellation:
-		row.What = cmp.Or(requesters[a.By], "The service") + " asked for a cancellation."
-		if a.Action != "" {
-			row.What = cmp.Or(requesters[a.By], "The service") + " refused the cancellation."
-		}
+		row.What = cmp.Or(requesters[a.By], "The service") + map[bool]string{false: " asked for a cancellation.", true: " refused the cancellation."}[a.Action != ""]
 	}
 	if a.Inquiries > 0 {
 		row.Text += " The service asked the bank for the outcome " + page.Counted(a.Inquiries, "time", "times") + "."
