@@ -244,8 +244,7 @@ func (c *Console) withdrawExcess(pc *page.Context, p, made *payment.Payment) err
 }
 
 // refundDraft returns the draft of the payment in the other direction, without a redirect URI and
-// without a bank. The owner of the account chooses a bank, which is seldom the bank of the refunded
-// payment.
+// without a bank: the owner of the account chooses a bank, seldom that of the refunded payment.
 func refundDraft(p *payment.Payment, earlier refunds, amount, label, payee string) (payment.Draft, error) {
 	in := p.Instructions[0]
 	money, err := passerelle.ParseMoney("Amount", amount, in.Amount.Currency)
