@@ -167,8 +167,8 @@ func (c *Console) exportUser(pc *page.Context) error {
 	if !pc.MayReveal() {
 		return page.ErrForbidden
 	}
-	load := func() (passerelle.User, error) { return c.Aggregation.User(pc, pc.Domain, passerelle.UserID(pc.Numbers[1])) }
-	u, err := exports.Begin(pc, load)
+	id := passerelle.UserID(pc.Numbers[1])
+	u, err := exports.Begin(pc, func() (passerelle.User, error) { return c.Aggregation.User(pc, pc.Domain, id) })
 	if err != nil {
 		return err
 	}
