@@ -84,33 +84,32 @@ func (v *reading) readAccounts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.failed = nil
-	if err := v.each(all, func(a *bankAccount) error { return v.addBalances(ctx, a) }); err != nil {
-		return err
-	}
 	details := make([]passerelle.AccountDetails, len(all))
 	for i := range all {
+		if err := v.addBalances(ctx, &all[i]); err != nil {
+			return err
+		}
 		details[i] = all[i].details()
 	}
 	if err := v.out.Accounts(details); err != nil {
 		return err
 	}
 	v.passed = true
-	err = v.each(all, func(a *bankAccount) error { return v.readAccount(ctx, a) })
-	return cmp.Or(err, v.failed)
+	return v.readEach(ctx, all)
 }
 
-// each calls the function for every account. After an error that concerns only one account, such as
-// a blocked account, it goes on with the next account, and keeps the first such error in v.failed.
-func (v *reading) each(all []bankAccount, do func(*bankAccount) error) error {
+// readEach reads every account. After an error that concerns only one account, such as a blocked
+// account, it goes on with the next account, and returns the first such error at the end.
+func (v *reading) readEach(ctx context.Context, all []bankAccount) error {
+	var failed error
 	for i := range all {
-		err := do(&all[i])
+		err := v.readAccount(ctx, &all[i])
 		if refused, is := errors.AsType[*readRefusal](err); err != nil && !(is && refused.single) && !errors.Is(err, errMalformed) {
 			return err
 		}
-		v.failed = cmp.Or(v.failed, err)
+		failed = cmp.Or(failed, err)
 	}
-	return nil
+	return failed
 }
 
 // listAccounts lists the accounts and the card accounts.

@@ -113,7 +113,7 @@ func (b *Bank) refused(r request, a answer) error {
 	if refusal.state == passerelle.Bug {
 		refusal.fault = b.fault(r, errRefused, judged.says+": "+codes.ReadRemedy(a.status, all)+b.skew(a))
 	}
-	refusal.single = (refusal.state == passerelle.Bug || refusal.state == passerelle.ActionNeeded) && !judged.what.OfService()
+	refusal.single = (refusal.state == passerelle.Bug || refusal.state == passerelle.ActionNeeded) && !judged.what.OfService() && refusal.code != "SERVICE_BLOCKED"
 	for _, m := range all {
 		if refusal.state == passerelle.Wrongpass || refusal.state == passerelle.ActionNeeded {
 			refusal.message = cmp.Or(refusal.message, m.Text)

@@ -156,10 +156,8 @@ type reading struct {
 	connector.DataRequest
 	out    connector.Sink
 	memory readMemory
-	// passed means that the sink has the accounts. The sink takes accounts only once. failed is the
-	// first error that concerns only one account.
+	// passed means that the sink has the accounts. The sink takes accounts only once.
 	passed bool
-	failed error
 }
 
 // interruption ends a read with a state that is not a failure of the connector.

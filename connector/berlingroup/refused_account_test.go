@@ -10,9 +10,10 @@ import (
 	"passerelle"
 )
 
-// TestRefusedAccounts checks that the service reads the other accounts when the bank refuses
-// requests about one account. The read then ends with the state of the refusal. When a refusal
-// concerns all accounts, the read ends at once.
+// TestRefusedAccounts checks that the service reads the other accounts when the bank refuses the
+// transactions of one account. The read then ends with the state of the refusal. When a refusal
+// concerns all accounts, or a balance, the read ends at once: an account without its balance would
+// replace the stored balance.
 func TestRefusedAccounts(t *testing.T) {
 	const (
 		accounts = `{"accounts":[{"resourceId":"A1","iban":"DE03999010010000000001","currency":"EUR"},{"resourceId":"A2","iban":"DE03999010010000000002","currency":"EUR"},{"resourceId":"A3","iban":"DE03999010010000000003","currency":"EUR"}]}`
@@ -35,8 +36,9 @@ func TestRefusedAccounts(t *testing.T) {
 		"an account without a list":      {"A2/transactions", refusal("SERVICE_INVALID"), 405, passerelle.Bug, true, all, "1 3"},
 		"an account that is gone":        {"A2/transactions", "", 404, passerelle.Bug, true, all, "1 3"},
 		"a list that cannot be read":     {"A2/transactions", `{"transactions":{"booked":[{}]}}`, 200, "", true, all, "1 3"},
-		"an account without balances":    {"A2/balances", refusal("RESOURCE_UNKNOWN"), 404, passerelle.Bug, true, all, all},
-		"balances that cannot be read":   {"A2/balances", "[]", 200, "", true, all, all},
+		"a blocked customer":             {"A2/transactions", refusal("SERVICE_BLOCKED"), 403, passerelle.ActionNeeded, false, all, "1"},
+		"an account without balances":    {"A2/balances", refusal("RESOURCE_UNKNOWN"), 404, passerelle.Bug, true, "", ""},
+		"balances that cannot be read":   {"A2/balances", "[]", 200, "", true, "", ""},
 		"a refused certificate":          {"A2/transactions", refusal("CERTIFICATE_INVALID"), 401, passerelle.Bug, true, all, "1"},
 		"a limit":                        {"A2/transactions", refusal("ACCESS_EXCEEDED"), 429, passerelle.RateLimiting, false, all, "1"},
 		"a bank that is closed":          {"A2/transactions", "", 503, passerelle.WebsiteUnavailable, false, all, "1"},

@@ -236,7 +236,7 @@ func (i *Initiation) keepUntaken(ctx context.Context, s bankSession, taken, sent
 // apply applies a report to a payment, and stores and returns the payment. If the payment has
 // changed since it was loaded, apply applies the report to the changed payment. The rules of
 // payments drop stale reports. In addition, apply drops a report that is older than the last
-// attempt, or than the end of a cancellation.
+// attempt, and one about a cancellation that has ended since.
 func (i *Initiation) apply(ctx context.Context, s bankSession, report payment.Report) (*payment.Payment, error) {
 	p, err := i.applyOnce(ctx, s, report)
 	if !errors.Is(err, store.ErrConflict) {
@@ -257,7 +257,7 @@ func (i *Initiation) applyToChanged(ctx context.Context, s bankSession, report p
 	if err != nil {
 		return nil, false, err
 	}
-	if now.attempt.Number != s.attempt.Number || now.payment.CancelCode != s.payment.CancelCode {
+	if now.attempt.Number != s.attempt.Number || report.Cancellation != "" && now.payment.CancelCode != s.payment.CancelCode {
 		return now.payment, false, nil
 	}
 	now.late = true
