@@ -31,8 +31,7 @@ func (c *Console) afterClient(pc *page.Context, err error, done string) error {
 	return pc.After(err, done, pc.Path("/clients/%d", clientID(pc)), c.client)
 }
 
-// clientLogo sends an application's logo. Browsers may cache it, because each new logo has a new
-// number.
+// clientLogo sends an application's logo. Browsers may cache it: each new logo has a new number.
 func (c *Console) clientLogo(pc *page.Context) error {
 	logo, err := c.DB.Logo(pc, pc.Domain.ID, clientID(pc))
 	if err == nil && logo.ID != pc.Numbers[2] {

@@ -162,8 +162,7 @@ type callRow struct {
 	Calls           int
 }
 
-// certificates maps the field of a bank file to the name of the operator's certificate in that
-// field.
+// certificates maps fields of bank files to the names of the operator's certificates in them.
 var certificates = map[string]string{"tls.certificate": "Transport certificate", "signature.certificate": "Signing certificate"}
 
 // addHealth adds the bank's health, as this process knows it.

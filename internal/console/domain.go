@@ -23,8 +23,7 @@ func (c *Console) domainRoutes() []page.Route {
 	}
 }
 
-// start redirects to the domain if exactly one exists. Otherwise it redirects to the list of
-// domains.
+// start redirects to the domain if exactly one exists, and otherwise to the list of domains.
 func (c *Console) start(pc *page.Context) error {
 	all, err := c.DB.Domains(pc)
 	if err != nil {

@@ -297,8 +297,7 @@ func accountText(a passerelle.Account, revealed bool) string {
 	return a.Masked()
 }
 
-// identityFacts returns the rows about a person or an organisation. It returns no rows without an
-// identity.
+// identityFacts returns the rows about a person or an organisation, or none without an identity.
 func identityFacts(whose string, i *passerelle.Identity) []page.DetailRow {
 	if i == nil {
 		return nil

@@ -17,8 +17,7 @@ var nextByAction = map[payment.Action]string{
 	payment.PSUValidation: "The payer must validate the payment in the webview.",
 }
 
-// nextByCancellation maps an action of the API to a text about a cancellation that waits for the
-// payer.
+// nextByCancellation maps actions to texts about a cancellation that waits for the payer.
 var nextByCancellation = map[payment.Action]string{
 	payment.Redirect:   "The bank is waiting for the payer to confirm or refuse the cancellation on the bank's page.",
 	payment.Decoupled:  "The bank is waiting for the payer to confirm or refuse the cancellation in the bank's app.",

@@ -22,8 +22,7 @@ func (c *Console) programRoutes() []page.Route {
 	}
 }
 
-// programsData is the content of the page that lists connector programs, with the form for a new
-// program.
+// programsData is the content of the page that lists connector programs, with a form for another.
 type programsData struct {
 	Rows      []programRow
 	Address   string
