@@ -27,8 +27,7 @@ func (c *Console) clientRoutes() []page.Route {
 	}
 }
 
-// clientsData is the content of a page that lists applications, with the form for a new
-// application.
+// clientsData is the content of a page that lists applications, with the form for a new one.
 type clientsData struct {
 	Rows     []clientRow
 	Pager    page.Pager
@@ -103,8 +102,7 @@ func (c *Console) createClient(pc *page.Context) error {
 	return pc.LeadToSecret(pc.Path("/clients/%d", made.ID), secret)
 }
 
-// clientData is the content of an application's page. The secret is set only once, for a new
-// application or a new secret.
+// clientData is the content of an application's page. The secret is set only when it is new.
 type clientData struct {
 	clientRow
 	Form      clientForm

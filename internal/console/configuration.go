@@ -92,8 +92,7 @@ type keyData struct {
 type changeRow struct {
 	Key, By, Was, Is string
 	At               page.When
-	// Began is set when the old value was the default. Ended is set when the new value is the
-	// default.
+	// Began is set when the old value was the default, and Ended when the new value is.
 	Began, Ended bool
 }
 

@@ -227,8 +227,7 @@ func (c *Console) connections(pc *page.Context) error {
 // mostDays is the longest period for which a list shows ending consents, in days.
 const mostDays = 366
 
-// endingConsents lists the connections with consents that end soon. The consent that ends first
-// comes first.
+// endingConsents lists the connections with consents that end soon, the first end first.
 func (c *Console) endingConsents(pc *page.Context, data troublesData) error {
 	days, err := strconv.Atoi(data.Ends)
 	if err != nil || days < 1 || days > mostDays {

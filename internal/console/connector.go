@@ -122,8 +122,7 @@ func listed[T ~string](words []T) string {
 type connectorData struct {
 	wire.Bank
 	Reading, Paying []page.DetailRow
-	// Health describes the health of the bank. It is empty when the connector does not report the
-	// bank's health.
+	// Health describes the health of the bank. It is empty when the connector does not report it.
 	Health  []page.DetailRow
 	Refused bool
 	Calls   []callRow

@@ -113,8 +113,7 @@ func (c *Console) letInFromElsewhere(pc *page.Context, pass operators.IssuedSess
 	return pages.Send(pc, "signed-in", "Signed in", next)
 }
 
-// notVouched shows the sign-in page again when the provider has not identified the person. It logs
-// the reason.
+// notVouched logs why the provider has not identified the person, and shows the sign-in page again.
 func (c *Console) notVouched(pc *page.Context, err error) error {
 	c.Log.WarnContext(pc, "the provider of identities did not vouch for somebody", "error", err)
 	pc.Problem = c.Provider.Host() + " did not confirm who you are. Try again."

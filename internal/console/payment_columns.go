@@ -42,8 +42,7 @@ func (t paymentTable) Has(name string) bool {
 	return slices.ContainsFunc(t.columns, func(c column) bool { return c.Name == name && c.Chosen })
 }
 
-// chooseColumns marks the columns that an address chooses. Without a choice, it marks the usual
-// columns.
+// chooseColumns marks the columns that an address chooses, or else the usual columns.
 func chooseColumns(values url.Values) []column {
 	chosen := values["column"]
 	all := slices.Clone(columns)

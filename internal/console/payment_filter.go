@@ -285,8 +285,7 @@ func takeClient(_ *page.Context, l *listing, value string) error {
 	return err
 }
 
-// endLength is the number of characters that the search and the filters accept as the end of an
-// account number.
+// endLength is the number of characters that searches and filters accept as an account's end.
 const endLength = 4
 
 // takeAccount returns the function for a field that contains a complete account number or its last

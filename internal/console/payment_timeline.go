@@ -42,8 +42,7 @@ type timelineRow struct {
 	Text    string          `json:"-"`
 	// Said has the bank's response in the bank's own words.
 	Said []page.DetailRow `json:"-"`
-	// Delivered is the time at which a webhook's receiver accepted a delivery. DeliveredAt is the
-	// same time in the form for programs.
+	// Delivered is when a receiver accepted a delivery. DeliveredAt is its form for programs.
 	Delivered   page.When `json:"-"`
 	DeliveredAt string    `json:"delivered_at,omitempty"`
 	// Requests lists the last requests of a delivery, oldest first.
@@ -54,8 +53,7 @@ type timelineRow struct {
 	at time.Time
 }
 
-// requestRow is one request of a delivery. At is the same instant as When, in the form for
-// programs.
+// requestRow is one request of a delivery. At is When in the form for programs.
 type requestRow struct {
 	At   string
 	When page.When

@@ -106,8 +106,7 @@ func (c *Console) programRow(pc *page.Context, p programs.Program) programRow {
 	), page.At("Added", pc.RealWhen(p.Added))...)}
 }
 
-// changeProgram changes the program whose number is in the request's path. It then redirects to the
-// list with a confirmation.
+// changeProgram changes the program in the request's path, and redirects to the list.
 func (c *Console) changeProgram(pc *page.Context, done string, change func(programs.Program) error) error {
 	may, err := c.mayChangePrograms(pc)
 	if err != nil {

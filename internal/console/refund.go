@@ -126,8 +126,7 @@ func (c *Console) refunded(pc *page.Context, p *payment.Payment) (passerelle.Pay
 	return paid.ID, nil
 }
 
-// showRefunds adds the refunds of a payment to its page. For a refund, it also adds the refunded
-// payment.
+// showRefunds adds the refunds of a payment to its page and, for a refund, the refunded payment.
 func (c *Console) showRefunds(pc *page.Context, p *payment.Payment, data *paymentData) error {
 	var err error
 	if data.RefundOf, err = c.refunded(pc, p); err != nil || !paidBack(p) {

@@ -272,8 +272,7 @@ func (c *Console) findRequest(pc *page.Context, data *searchData) error {
 	return nil
 }
 
-// numbered is a kind of object that has a number. The function find returns the path of a page with
-// the object.
+// numbered is a kind of object with a number. The function find returns the path of its page.
 type numbered struct {
 	name string
 	find func(ctx context.Context, r *store.Reader, domain passerelle.DomainID, id int64) (path string, err error)

@@ -21,8 +21,7 @@ func (c *Console) tokenRoutes() []page.Route {
 
 // tokensData is the content of a page of tokens. It has the text of a new token, if any.
 type tokensData struct {
-	// All is set when the operator asked for all tokens, including the tokens of users and
-	// payments.
+	// All is set when the operator asked for all tokens, also those of users and payments.
 	All      bool
 	ID       string
 	Rows     []tokenRow

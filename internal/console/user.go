@@ -47,8 +47,7 @@ type userRow struct {
 	ID               passerelle.UserID
 	Created, Expires page.When
 	Platform         string
-	// Working and Failing are the numbers of the user's connections. Only the list of users has
-	// them.
+	// Working and Failing count the user's connections, only in the list of users.
 	Working, Failing int64
 }
 
