@@ -112,8 +112,7 @@ func (c *Console) revealing(pc *page.Context, show func(pc *page.Context, reveal
 	return show(pc, true)
 }
 
-// mayDo reports whether the operator may do the act of a button. In a live domain, these acts need
-// a second factor.
+// mayDo reports whether the operator may do the act, which needs a second factor in a live domain.
 func mayDo(pc *page.Context, act string) bool {
 	if act == actSimulate {
 		return pc.Who.May(operators.Simulate)
@@ -275,8 +274,7 @@ func payeeText(pc *page.Context, p *payment.Payment, revealed bool) string {
 	return first
 }
 
-// connectorName returns the name of a connector. It returns the UUID for a connector that the
-// service no longer has.
+// connectorName returns the name of a connector, or its UUID if the service no longer has it.
 func (c *Console) connectorName(uuid string) string {
 	if one, known := c.Initiation.Connectors.Initiator(uuid); known {
 		return one.Profile().Name
@@ -381,13 +379,18 @@ var settledStates = map[string]payment.State{actSettleDone: payment.Done, actSet
 // ordered is true if the service sent an order to a bank.
 func (c *Console) clientActs(p *payment.Payment, ordered bool) []actButton {
 	var acts []actButton
-	if p.Action == payment.Confirm {
+	switch {
+	case p.Action == payment.Confirm && p.Detail == payment.Cancelling:
+		acts = append(acts,
+			actButton{Act: actConfirmCancellation, Label: "Confirm cancellation", Effect: "The bank cancels the order, and no more money moves. This cannot be undone.", Grave: true},
+			actButton{Act: actRefuseCancellation, Label: "Refuse cancellation", Effect: "The cancellation ends. The bank continues with the order, and money may move."},
+		)
+	case p.Action == payment.Confirm:
 		acts = append(acts,
 			actButton{Act: actConfirm, Label: "Confirm payment", Effect: "The bank executes the order, and money moves. This cannot be undone."},
 			actButton{Act: actRefuse, Label: "Refuse payment", Effect: "The payment ends, and no money moves. This cannot be undone.", Grave: true},
 		)
-	}
-	if p.Action == payment.Decoupled {
+	case p.Action == payment.Decoupled:
 		acts = append(acts, actButton{Act: actResume, Label: "Ask bank now"})
 	}
 	if p.MayCancel(payment.ByClient, c.cancellable(p)) == nil {
@@ -412,6 +415,9 @@ const (
 	actResume   = "resume payment"
 	actCancel   = "cancel payment"
 	actSimulate = "simulate payment"
+
+	actConfirmCancellation = "confirm cancellation"
+	actRefuseCancellation  = "refuse cancellation"
 
 	actSettleDone     = "settle payment as done"
 	actSettleAccepted = "settle payment as accepted"
@@ -476,8 +482,8 @@ func (c *Console) act(pc *page.Context) error {
 	}
 	do, entry := c.Initiation, pc.Record(act, "payment", pc.Numbers[1])
 	switch act {
-	case actConfirm, actRefuse:
-		_, err = do.Answer(pc, pc.Domain, p.ID, payment.ByClient, initiation.ActionAnswer{Action: payment.Confirm, Yes: act == actConfirm}, entry)
+	case actConfirm, actRefuse, actConfirmCancellation, actRefuseCancellation:
+		err = c.confirm(pc, p, act, entry)
 	case actResume:
 		_, err = do.Answer(pc, pc.Domain, p.ID, payment.ByClient, initiation.ActionAnswer{Action: payment.Decoupled, Yes: true}, entry)
 	case actCancel:
@@ -499,9 +505,21 @@ func (c *Console) act(pc *page.Context) error {
 	return pc.Lead(pc.Request.URL.Path, doneTexts[act])
 }
 
+// confirm answers the action confirm. It fails if the bank asked about the payment when the operator
+// opened the page, and asks about a cancellation now, or the other way round.
+func (c *Console) confirm(pc *page.Context, p *payment.Payment, act string, entry store.Audit) error {
+	if (act == actConfirmCancellation || act == actRefuseCancellation) != (p.Detail == payment.Cancelling) {
+		return passerelle.Conflicting("The bank has asked another question since you opened the page.")
+	}
+	said := initiation.ActionAnswer{Action: payment.Confirm, Yes: act == actConfirm || act == actConfirmCancellation}
+	_, err := c.Initiation.Answer(pc, pc.Domain, p.ID, payment.ByClient, said, entry)
+	return err
+}
+
 // doneTexts maps each act to its confirmation.
 var doneTexts = map[string]string{
 	actConfirm: "The payment was confirmed.", actRefuse: "The payment was refused.", actResume: "The bank has been asked.",
+	actConfirmCancellation: "The cancellation was confirmed.", actRefuseCancellation: "The cancellation was refused.",
 	actCancel: "The cancellation is in progress. The state below shows how far it is.", actSimulate: "The change of state was simulated.",
 	actSettleDone: "The payment was settled.", actSettleAccepted: "The payment was settled.", actSettleRejected: "The payment was settled.",
 }

@@ -19,9 +19,11 @@ var nextByAction = map[payment.Action]string{
 
 // nextByCancellation maps actions to texts about a cancellation that waits for the payer.
 var nextByCancellation = map[payment.Action]string{
-	payment.Redirect:   "The bank is waiting for the payer to confirm or refuse the cancellation on the bank's page.",
-	payment.Decoupled:  "The bank is waiting for the payer to confirm or refuse the cancellation in the bank's app.",
-	payment.FillFields: "The payer must enter what the bank asks for before it cancels, in the webview.",
+	payment.Redirect:      "The bank is waiting for the payer to confirm or refuse the cancellation on the bank's page.",
+	payment.Decoupled:     "The bank is waiting for the payer to confirm or refuse the cancellation in the bank's app.",
+	payment.FillFields:    "The payer must enter what the bank asks for before it cancels, in the webview.",
+	payment.Confirm:       "The application must confirm or refuse the cancellation.",
+	payment.PSUValidation: "The payer must confirm or refuse the cancellation in the webview.",
 }
 
 // nextByState maps a state to a text about the next step of a payment without an action. For a
@@ -48,8 +50,7 @@ const nextForChosen = "The payer has not ordered the payment yet. The applicatio
 // nextForUnknown is the text about the next step of a payment with an unknown outcome.
 const nextForUnknown = "The bank did not confirm the order. The service asks again if the bank gave the order an id or recognises repeated orders. Otherwise, ask the bank, and state below what it says."
 
-// nextStep returns a text about the next step of a payment. For a final state, the text explains
-// the state.
+// nextStep returns a text about a payment's next step. For a final state, it explains the state.
 func nextStep(p *payment.Payment) string {
 	switch {
 	case p.Detail == payment.Cancelling:
