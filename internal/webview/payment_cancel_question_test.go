@@ -57,3 +57,31 @@ func TestTheBankAsksWhetherToCancel(t *testing.T) {
 		})
 	}
 }
+
+// coded is a bank that asks for a code before it cancels an order.
+type coded struct{ asking }
+
+func (coded) Cancel(context.Context, connector.Order) (payment.Report, error) {
+	return payment.Report{Status: payment.Awaiting, Cancellation: payment.CancellationAwaiting, Action: payment.FillFields, Fields: []payment.Field{
+		{Name: "code", Type: "text", Label: "Code", Required: true},
+	}}, nil
+}
+
+// TestTheBankAsksForACodeToCancel: the code approves the cancellation, so the page must not say that
+// it is for the payment.
+func TestTheBankAsksForACodeToCancel(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		able := s.Connectors.Initiators()[0]
+		s.offer(t, coded{asking{bank{able, able.Profile()}}})
+		p := s.create(t, labelled("actn(redirect)/done"))
+		page := s.open(t, p.ID, sorry)
+		s.post(t, page, "same-origin", s.form(t, page))
+		s.post(t, page, "same-origin", cancel)
+		body := s.get(t, page).body
+		for _, want := range []string{"Your bank needs more information to cancel", "Fill this in to cancel the payment."} {
+			if !strings.Contains(body, want) || strings.Contains(body, "for this payment only") {
+				t.Errorf("the page does not ask for a code to cancel, with %q: %s", want, body)
+			}
+		}
+	})
+}

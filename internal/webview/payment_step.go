@@ -283,9 +283,9 @@ func (w *Webview) askedToApprove(pc *pageContext, p *payment.Payment) (time.Time
 	return asked, nil
 }
 
-// ask shows the bank's questions to the payer.
+// ask shows the bank's questions about the payment or its cancellation to the payer.
 func (w *Webview) ask(pc *pageContext, s *payerSession) error {
-	body := w.step(pc, s, "fields")
+	body := w.step(pc, s, during(s.payment, "fields"))
 	body.Questions = question.All(s.payment.Fields, pc.values, pc.problem.field)
 	return w.send(pc, s, "fields", body)
 }

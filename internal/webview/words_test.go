@@ -159,7 +159,7 @@ func TestEveryTextIsThere(t *testing.T) {
 	for _, name := range []string{"link", "page", "method", "foreign", "form", "busy", "bug", "used", "sender", "wrong", "elsewhere", "over", "strange", "unread", "crammed"} {
 		used = append(used, "fault."+name+".title", "fault."+name+".text")
 	}
-	for _, step := range []string{"wait", "onward", "approve", "fields", "psu", "cancelling.onward", "cancelling.approve", "cancelling.psu"} {
+	for _, step := range []string{"wait", "onward", "approve", "fields", "psu", "cancelling.onward", "cancelling.approve", "cancelling.fields", "cancelling.psu"} {
 		used = append(used, step+".title", step+".text")
 	}
 	used = append(used, "arrived.title", "arrived.text", "unarrived.title", "unarrived.text")
