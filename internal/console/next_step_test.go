@@ -55,7 +55,7 @@ func TestMistakesNameTheFieldOnThePage(t *testing.T) {
 }
 
 // TestAPaymentWithAChosenBank checks that the page of a payment names the next step when the
-// application has chosen the bank, as in a refund.
+// application has chosen the bank.
 func TestAPaymentWithAChosenBank(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

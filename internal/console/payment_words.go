@@ -43,8 +43,7 @@ var nextByState = map[payment.State]string{
 // before the rejection, such as a periodic payment that was cancelled later.
 const nextForEndedSeries = "The bank executed the order on the days in the timeline, and does not execute it again."
 
-// nextForChosen is the text about a payment with a chosen bank and without an order, for example a
-// refund.
+// nextForChosen is the text about a payment with a chosen bank and without an order.
 const nextForChosen = "The payer has not ordered the payment yet. The application sends the payer to the payment page."
 
 // nextForUnknown is the text about the next step of a payment with an unknown outcome.
