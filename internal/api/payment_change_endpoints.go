@@ -15,7 +15,7 @@ import (
 const changeDoc = `The body is one of six requests. Its keys determine which one; keys of several requests together are refused. The payment's state and action determine which request it accepts. Fails with conflict for any other request; the message names the expected one.
 
 - PaymentValidateRequest, in state created: stores the payer's choice of connector. With validated, also sends the order to the bank and returns the payer's next action.
-- PaymentResumeRequest answers the action decoupled, PaymentSubmitFieldValuesRequest answers additionalInformationNeeded, PaymentSubmitPSUValidationRequest answers psuValidation, and PaymentConfirmRequest answers confirm. Confirming needs payments:admin.
+- PaymentResumeRequest answers the action decoupled, PaymentSubmitFieldValuesRequest answers additionalInformationNeeded, PaymentSubmitPSUValidationRequest answers psuValidation, and PaymentConfirmRequest answers confirm. Confirming needs payments:admin. While state_detail is cancelling, psuValidation and confirm ask whether to cancel: true cancels the payment, and false lets the order continue.
 - PaymentCancelRequest, before the payment is final: cancels it. Needs payments:admin or payments:cancel; payments:cancel permits only this request. A payment that was not sent to a bank is rejected at once. Otherwise the service asks the bank to cancel it, and state_detail is cancelling until the payer has approved.`
 
 func (s *Service) paymentChangeRoutes() []httpapi.Route {
@@ -71,11 +71,11 @@ type submitBody struct {
 }
 
 type psuBody struct {
-	Validate bool `body:"psu_validate,required" doc:"whether the payer has validated the payment; for the action psuValidation"`
+	Validate bool `body:"psu_validate,required" doc:"whether the payer has validated the payment; for the action psuValidation. During a cancellation, true cancels the payment, and false lets the order continue"`
 }
 
 type confirmBody struct {
-	Confirm bool `body:"confirm,required" doc:"whether to execute the payment; for the action confirm"`
+	Confirm bool `body:"confirm,required" doc:"whether to execute the payment; for the action confirm. During a cancellation, true cancels the payment, and false lets the order continue"`
 }
 
 type cancelBody struct {
