@@ -108,7 +108,7 @@ type Occurrence struct {
 
 // Refusal is a bank's refusal of an order for a business reason. The only other connector error
 // that rejects a payment is connector.ErrNotSent for a new order, or for the answer "no" to Confirm
-// or PSUValidation.
+// or PSUValidation if the question is about the payment and not about its cancellation.
 type Refusal struct {
 	Code        ErrorCode
 	Description string
