@@ -213,31 +213,39 @@ func TestAWaitingPageKeepsItsNotice(t *testing.T) {
 	said.Silent(t)
 }
 
-// While a person types, the service filters the list without a click. When no bank in the country
-// matches, the page offers a search in all countries.
-func TestASearchForABankWhileTyping(t *testing.T) {
-	t.Parallel()
+// openSearch opens the page of a payment in a service with many banks.
+func openSearch(browser context.Context, t *testing.T) {
+	t.Helper()
 	s := start(t, storetest.SQLite(t), crowd)
 	p := s.create(t, nil)
-	browser := servicetest.Browser(t, 390, 844)
-	said := servicetest.Listen(browser, t)
 	must(t, chromedp.Do(browser,
 		servicetest.Navigate(s.origin+"/webview/en/payment?code="+s.code(t, p.ID, "payments:validate")),
 		servicetest.Shown(`#search`),
 	))
+}
+
+// typeSearch types a text into the search, and waits for an element.
+func typeSearch(browser context.Context, t *testing.T, text, shown string) {
+	t.Helper()
+	_, err := chromedp.Run(browser, chromedp.Evaluate[bool](`(() => {
+		const field = document.querySelector("#search");
+		field.value = "`+text+`";
+		return field.dispatchEvent(new Event("input", {bubbles: true}));
+	})()`))
+	must(t, err)
+	must(t, chromedp.Do(browser, servicetest.Shown(shown)))
+}
+
+// While a person types, the service filters the list without a click. When no bank in the country
+// matches, the page offers a search in all countries.
+func TestASearchForABankWhileTyping(t *testing.T) {
+	t.Parallel()
+	browser := servicetest.Browser(t, 390, 844)
+	said := servicetest.Listen(browser, t)
+	openSearch(browser, t)
 	servicetest.Picture(browser, t, "crowd-country")
-	find := func(text, shown string) {
-		t.Helper()
-		_, err := chromedp.Run(browser, chromedp.Evaluate[bool](`(() => {
-			const field = document.querySelector("#search");
-			field.value = "`+text+`";
-			return field.dispatchEvent(new Event("input", {bubbles: true}));
-		})()`))
-		must(t, err)
-		must(t, chromedp.Do(browser, servicetest.Shown(shown)))
-	}
-	find("ville 0051", `#found li:only-child a[href*="000000000051"]`)
-	find("ville 0013", `#found p a[href*="country=any"]`)
+	typeSearch(browser, t, "ville 0051", `#found li:only-child a[href*="000000000051"]`)
+	typeSearch(browser, t, "ville 0013", `#found p a[href*="country=any"]`)
 	servicetest.Picture(browser, t, "crowd-none")
 	must(t, chromedp.Do(browser, chromedp.Click(`#found p a[href*="country=any"]`), servicetest.Shown(`#found li:only-child a[href*="000000000013"]`)))
 	servicetest.Inspect(browser, t, "crowd-elsewhere")
@@ -252,21 +260,11 @@ func TestASearchForABankWhileTyping(t *testing.T) {
 // new status.
 func TestASearchForABankSaysTheNumberOfMatches(t *testing.T) {
 	t.Parallel()
-	s := start(t, storetest.SQLite(t), crowd)
-	p := s.create(t, nil)
 	browser := servicetest.Browser(t, 390, 844)
-	must(t, chromedp.Do(browser,
-		servicetest.Navigate(s.origin+"/webview/en/payment?code="+s.code(t, p.ID, "payments:validate")),
-		servicetest.Shown(`#search`),
-	))
-	_, err := chromedp.Run(browser, chromedp.Evaluate[bool](`(() => {
-		const field = document.querySelector("#search");
-		window.said = document.querySelector("#found [role=status]");
-		field.value = "ville 0051";
-		return field.dispatchEvent(new Event("input", {bubbles: true}));
-	})()`))
+	openSearch(browser, t)
+	_, err := chromedp.Run(browser, chromedp.Evaluate[bool](`Boolean(window.said = document.querySelector("#found [role=status]"))`))
 	must(t, err)
-	must(t, chromedp.Do(browser, servicetest.Shown(`#found li:only-child a[href*="000000000051"]`)))
+	typeSearch(browser, t, "ville 0051", `#found li:only-child a[href*="000000000051"]`)
 	got, err := chromedp.Run(browser, chromedp.Evaluate[string](`[window.said.isConnected, window.said.textContent, document.querySelectorAll("#found [role=status]").length, ...["#found a[href*=country]", "footer a"].map((link) => document.querySelector(link).search.includes("search=ville"))].join()`))
 	must(t, err)
 	if got != "true,Matches in France: 1,1,true,true" {
@@ -277,13 +275,8 @@ func TestASearchForABankSaysTheNumberOfMatches(t *testing.T) {
 // When the script's request for the list fails, the browser submits the search form instead.
 func TestASearchForABankWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
-	s := start(t, storetest.SQLite(t), crowd)
-	p := s.create(t, nil)
 	browser := servicetest.Browser(t, 390, 844)
-	must(t, chromedp.Do(browser,
-		servicetest.Navigate(s.origin+"/webview/en/payment?code="+s.code(t, p.ID, "payments:validate")),
-		servicetest.Shown(`#search`),
-	))
+	openSearch(browser, t)
 	_, err := chromedp.Run(browser, chromedp.Evaluate[bool](`(() => {
 		window.fetch = () => Promise.reject(new TypeError("no network"));
 		document.querySelector("#search").value = "ville 0051";
