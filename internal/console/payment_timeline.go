@@ -260,7 +260,11 @@ func (c *Console) exchange(pc *page.Context, a store.Attempt) timelineRow {
 	case store.AttemptAnswer:
 		row.What = answerText(a)
 	case store.AttemptCancellation:
-		row.What = cmp.Or(requesters[a.By], "The service") + map[bool]string{false: " asked for a cancellation.", true: " refused the cancellation."}[a.Action != ""]
+		did := map[bool]string{false: " asked for a cancellation.", true: " refused the cancellation."}[a.Action != ""]
+		if a.Agreed {
+			did = " agreed to the cancellation."
+		}
+		row.What = cmp.Or(requesters[a.By], "The service") + did
 	}
 	if a.Inquiries > 0 {
 		row.Text += " The service asked the bank for the outcome " + page.Counted(a.Inquiries, "time", "times") + "."

@@ -291,7 +291,7 @@ func TestWhatTheBankAnswered(t *testing.T) {
 	})
 }
 
-// The timeline tells a refused cancellation from a request to cancel.
+// The timeline tells a request to cancel from the payer's answers about this cancellation.
 func TestTimelineOfARefusedCancellation(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -300,13 +300,13 @@ func TestTimelineOfARefusedCancellation(t *testing.T) {
 			Connector: sandbox.TestConnector, Validated: true, WebviewURL: d.Origin + "/before",
 		})
 		must(t, err)
-		for _, next := range []store.Attempt{{By: payment.ByClient}, {By: payment.ByPayer, Action: payment.PSUValidation}} {
+		for _, next := range []store.Attempt{{By: payment.ByClient}, {By: payment.ByPayer, Action: payment.PSUValidation}, {By: payment.ByPayer, Agreed: true}} {
 			last, err := d.DB.Attempt(t.Context(), d.Domain.ID, passerelle.PaymentID(id))
 			must(t, err)
 			next.Payment, next.Domain, next.Number, next.Kind, next.Created = last.Payment, last.Domain, last.Number+1, store.AttemptCancellation, last.Created
 			must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error { return tx.OpenAttempt(&next, 0) }))
 			must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error { tx.AnswerAttempt(next); return nil }))
 		}
-		d.shows(d.paymentPath(id), []string{"The application or an operator asked for a cancellation.", "The payer refused the cancellation."})
+		d.shows(d.paymentPath(id), []string{"The application or an operator asked for a cancellation.", "The payer refused the cancellation.", "The payer agreed to the cancellation."})
 	})
 }

@@ -63,14 +63,17 @@ func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passere
 	return i.send(ctx, s, answer(connector.Answer{Action: a.Action, Fields: a.Fields, Yes: a.Yes}))
 }
 
-// attemptTo returns the attempt that sends an answer. The answer "no" to a question about a
-// cancellation is no refusal of the payment. Its attempt therefore belongs to the cancellation.
+// attemptTo returns the attempt that sends an answer. An answer about a cancellation neither refuses
+// the payment nor agrees to it. Its attempt therefore belongs to the cancellation. An answer to
+// `decoupled` only asks for the status.
 func (s bankSession) attemptTo(a ActionAnswer, by payment.Actor) store.Attempt {
-	attempt := store.Attempt{Kind: store.AttemptAnswer, Action: a.Action, Agreed: a.Yes, By: by}
-	if s.payment.Detail == payment.Cancelling && !a.Yes {
-		attempt.Kind = store.AttemptCancellation
+	switch {
+	case s.payment.Detail != payment.Cancelling || a.Action == payment.Decoupled:
+		return store.Attempt{Kind: store.AttemptAnswer, Action: a.Action, Agreed: a.Yes, By: by}
+	case a.Yes:
+		return store.Attempt{Kind: store.AttemptCancellation, Agreed: true, By: by}
 	}
-	return attempt
+	return store.Attempt{Kind: store.AttemptCancellation, Action: a.Action, By: by}
 }
 
 // expects fails when the payment does not wait for the answer.

@@ -196,10 +196,10 @@ func answersNo(a store.Attempt) bool {
 	return a.Kind == store.AttemptAnswer && a.Action == payment.PSUValidation && !a.Agreed
 }
 
-// asksToCancel reports whether the attempt is a request to cancel, and not the answer "no" to a
-// question about a requested cancellation.
+// asksToCancel reports whether the attempt is a request to cancel, and not the answer to a question
+// about a requested cancellation.
 func asksToCancel(a store.Attempt) bool {
-	return a.Kind == store.AttemptCancellation && a.Action == ""
+	return a.Kind == store.AttemptCancellation && a.Action == "" && !a.Agreed
 }
 
 // errNoConnector reports that this program no longer has the connector.

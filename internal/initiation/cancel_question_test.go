@@ -108,6 +108,59 @@ func TestNoToACancellation(t *testing.T) {
 	}
 }
 
+// TestYesToACancellation: a payer abandons a payment. Later the client cancels it, and the payer
+// answers "yes" when the bank asks whether to cancel the order. This must not count as an agreement
+// to the payment: if the bank refuses to cancel, the payment stays abandoned, and ends when the bank
+// no longer accepts an approval. Without a decision of the bank, the cancellation must continue.
+func TestYesToACancellation(t *testing.T) {
+	refused, granted := awaited, payment.Report{Status: payment.Declined, Cancellation: payment.CancellationGranted}
+	refused.Cancellation = payment.CancellationRefused
+	psu, yes := asksAbout(payment.Awaiting, payment.PSUValidation), initiation.ActionAnswer{Action: payment.PSUValidation, Yes: true}
+	sms := asksAbout(payment.Awaiting, payment.FillFields, payment.Field{Name: "openapisms", Type: "text", Label: "Code", Required: true})
+	for name, test := range map[string]struct {
+		asks   payment.Report
+		answer initiation.ActionAnswer
+		bank   fault
+		detail payment.Detail
+		then   payment.Report
+		code   payment.ErrorCode
+		notes  []string
+	}{
+		"refused":           {psu, yes, answers(refused), "", awaited, payment.CancelledByUser, []string{"cancellationRefused bank"}},
+		"a code, refused":   {sms, code("1234"), answers(refused), "", awaited, payment.CancelledByUser, []string{"cancellationRefused bank"}},
+		"granted later":     {psu, yes, answers(awaited), payment.Cancelling, granted, payment.CancelledByClient, []string{"cancellationGranted client"}},
+		"the answer is cut": {psu, yes, before(fails(errCut)), payment.Cancelling, granted, payment.CancelledByClient, []string{"outcomeUnknown service", "cancellationGranted client"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *fixture) {
+				w.line.tune(func(p *connector.Profile) { p.ApprovalLife = day })
+				p := w.steered("actn(redirect)/done")
+				w.line.interrupts(nil, before(fails(&payment.Refusal{Code: payment.NoSpecifiedReason})))
+				_, err := w.Cancel(t.Context(), w.domain, p.ID, initiation.CancelRequest{By: payment.ByPayer})
+				must(t, err)
+				w.line.interrupts(test.bank, answers(test.asks))
+				_, err = w.Cancel(t.Context(), w.later(time.Hour), p.ID, withdrawal)
+				must(t, err)
+				w.line.breaks(nil, answers(awaited))
+				_, err = w.Answer(t.Context(), w.later(time.Hour), p.ID, payment.ByPayer, test.answer)
+				must(t, err)
+				w.leasesLapse()
+				_, err = w.another().RunDue(t.Context(), w.later(2*time.Hour))
+				must(t, err)
+				if stands := w.stored(p.ID); stands.State != payment.Validating || stands.Detail != test.detail {
+					t.Fatalf("the payment is %s, %q with %q", stands.State, stands.Detail, stands.ErrorCode)
+				}
+				w.line.breaks(nil, answers(test.then))
+				w.runDue(t, w.another(), w.later(day+time.Hour), one)
+				if end := w.stored(p.ID); end.State != payment.Rejected || end.ErrorCode != test.code {
+					t.Errorf("the payment is %s with %q", end.State, end.ErrorCode)
+				}
+				w.wantNotes(t, p.ID, append([]string{"cancellationRefused bank", "abandoned payer", "cancelling client"}, test.notes...)...)
+			})
+		})
+	}
+}
+
 // TestReturnsFromCancellations checks that only the bank's pages about a cancellation lead the payer
 // back to the address of the cancellation.
 func TestReturnsFromCancellations(t *testing.T) {

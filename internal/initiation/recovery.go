@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"passerelle"
@@ -84,7 +85,7 @@ func keyLife(bank connector.Initiator) time.Duration {
 // still waits at the bank counts as refused, because the bank reports nothing more about it. A
 // cancellation counts as refused if the report does not mention it and the order is still Awaiting
 // or Processing: by the bank or, after the answer "no" to a question about the cancellation, by the
-// actor who answered.
+// actor who answered. After the answer "yes", the cancellation continues until the bank decides.
 func (s bankSession) conclude(report payment.Report, now time.Time) payment.Report {
 	abandoned := s.abandoned()
 	if s.attempt.Live() && !(abandoned && answersNo(s.attempt)) {
@@ -100,9 +101,9 @@ func (s bankSession) conclude(report payment.Report, now time.Time) payment.Repo
 // yet.
 func concludeAct(a store.Attempt, report payment.Report) payment.Report {
 	no, said := refusals[a.Action]
-	waits := report.Status == payment.Awaiting || report.Status == payment.Processing
+	waits := slices.Contains([]payment.Status{payment.Awaiting, payment.Processing}, report.Status)
 	switch {
-	case a.Kind == store.AttemptCancellation && report.Cancellation == "" && waits:
+	case a.Kind == store.AttemptCancellation && !a.Agreed && report.Cancellation == "" && waits:
 		report.Cancellation, report.By = payment.CancellationRefused, payment.ByBank
 		if !asksToCancel(a) {
 			report.By = a.By

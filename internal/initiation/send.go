@@ -42,7 +42,7 @@ func (i *Initiation) openNext(ctx context.Context, s bankSession, next store.Att
 	next.AttemptOrder, next.Trace, next.Abandoned = s.attempt.AttemptOrder, s.attempt.Trace, s.attempt.Abandoned
 	switch {
 	// An answer to the action `decoupled` is no agreement: a page may send it without the payer.
-	case next.Agreed && next.Action != payment.Decoupled:
+	case next.Kind == store.AttemptAnswer && next.Agreed && next.Action != payment.Decoupled:
 		next.Abandoned = time.Time{}
 	case answersNo(next) && next.Abandoned.IsZero():
 		next.Abandoned = next.Created

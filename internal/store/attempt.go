@@ -36,9 +36,9 @@ type Attempt struct {
 	// AttemptOrder is the order of the payment. All attempts of a payment have the order of the
 	// first attempt.
 	AttemptOrder
-	// Action is the bank's question, Agreed is the answer, and By is the actor who answered. For a
-	// cancellation, By is the actor who requested the cancellation. A cancellation with an Action is
-	// the answer "no" to a question about a requested cancellation.
+	// Action is the bank's question, Agreed is the answer, and By is the actor who answered or asked
+	// for a cancellation. An answer about a requested cancellation also has the kind of cancellations:
+	// "no" has the question as Action, and "yes" has only Agreed.
 	Action payment.Action
 	Agreed bool
 	By     payment.Actor
@@ -227,9 +227,9 @@ func (tx *Tx) OpenAttempt(a *Attempt, lease time.Duration) error {
 	return nil
 }
 
-// agreed returns Agreed for an answer. For other attempts, it returns nil, which is stored as NULL.
+// agreed returns Agreed, or nil (stored as NULL) for a cancellation that is not the answer "yes".
 func (a Attempt) agreed() *bool {
-	if a.Kind != AttemptAnswer {
+	if a.Kind != AttemptAnswer && !a.Agreed {
 		return nil
 	}
 	return &a.Agreed

@@ -391,7 +391,7 @@ func TestAttemptsFollowTheOrder(t *testing.T) {
 
 // In TestAbandonmentIsRemembered, the payer refuses the psuValidation. This attempt and all later
 // attempts must have the time of the first refusal in Abandoned, until the payer agrees. An answer
-// to the action decoupled must not count as an agreement.
+// to the action decoupled, or "yes" about a cancellation, must not count as an agreement.
 func TestAbandonmentIsRemembered(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
@@ -410,6 +410,7 @@ func TestAbandonmentIsRemembered(t *testing.T) {
 			{kind: store.AttemptAnswer, action: payment.Decoupled, agreed: true, want: hour(4)},
 			{kind: store.AttemptAnswer, action: payment.FillFields, agreed: true},
 			{kind: store.AttemptAnswer, action: payment.PSUValidation, want: hour(9)},
+			{kind: store.AttemptCancellation, agreed: true, want: hour(9)},
 		} {
 			s.write(func(tx *store.Tx) error { tx.AnswerAttempt(a); return nil })
 			a = store.Attempt{

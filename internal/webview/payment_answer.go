@@ -121,7 +121,8 @@ func (w *Webview) answered(pc *pageContext, s *payerSession, form url.Values, re
 	switch {
 	case err != nil:
 		return err
-	case last.Action != payment.FillFields, last.Live(), last.Inquiries > 0, !requests(s.payment.Fields, form):
+	case last.Action != payment.FillFields && (last.Action != "" || !last.Agreed), // "yes" to a cancellation has no action
+		last.Live(), last.Inquiries > 0, !requests(s.payment.Fields, form):
 		return w.proceed(pc, s, nil, stepOnward)
 	case last.Unsent:
 		pc.notice = "notice.unreached"

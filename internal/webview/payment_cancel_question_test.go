@@ -67,6 +67,13 @@ func (coded) Cancel(context.Context, connector.Order) (payment.Report, error) {
 	}}, nil
 }
 
+func (coded) Answer(_ context.Context, _ connector.Order, said connector.Answer) (payment.Report, error) {
+	if said.Fields["code"] != "1234" {
+		return coded{}.Cancel(context.Background(), connector.Order{})
+	}
+	return payment.Report{Status: payment.Declined, Cancellation: payment.CancellationGranted}, nil
+}
+
 // TestTheBankAsksForACodeToCancel: the code approves the cancellation, so the page must not say that
 // it is for the payment.
 func TestTheBankAsksForACodeToCancel(t *testing.T) {
@@ -83,5 +90,14 @@ func TestTheBankAsksForACodeToCancel(t *testing.T) {
 				t.Errorf("the page does not ask for a code to cancel, with %q: %s", want, body)
 			}
 		}
+		code := func(code string) url.Values { return answering(t, body, field("code", code)) }
+		for range 2 {
+			if got := s.post(t, page, "same-origin", code("9999")); !strings.Contains(got.body, "did not accept") {
+				t.Errorf("a wrong code is answered with %d to %q: %s", got.status, got.location, got.body)
+			}
+		}
+		body = s.get(t, page).body
+		s.post(t, page, "same-origin", code("1234"))
+		checkBack(t, s.get(t, page), "/sorry", p.ID, byPayer)
 	})
 }
