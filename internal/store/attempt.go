@@ -174,11 +174,11 @@ func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id pas
 }
 
 // ApprovalAsked returns the time of the last attempt of a payment after which the bank could ask for
-// an approval in its app. An answer to that question is no such attempt. ApprovalAsked fails with
-// ErrNotFound when there is no such attempt.
+// an approval in its app. An answer to that question and the answer "no" are no such attempts.
+// ApprovalAsked fails with ErrNotFound when there is no such attempt.
 func (r *Reader) ApprovalAsked(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) (time.Time, error) {
 	micros, err := database.ByKey(ctx, r.rows, database.ScanInt, `SELECT created FROM attempt
-		WHERE +domain_id = $1 AND payment_id = $2 AND (action IS NULL OR action <> 'decoupled') ORDER BY number DESC LIMIT 1`, int64(domain), int64(id))
+		WHERE +domain_id = $1 AND payment_id = $2 AND (action IS NULL OR action <> 'decoupled' AND agreed) ORDER BY number DESC LIMIT 1`, int64(domain), int64(id))
 	return database.Instant(micros), err
 }
 

@@ -423,6 +423,39 @@ func TestAbandonmentIsRemembered(t *testing.T) {
 	})
 }
 
+// TestApprovalAsked checks after which attempts a bank could have asked for an approval in its app.
+// It could not after an answer to that question, nor after "no", with which a payer abandons a
+// payment.
+func TestApprovalAsked(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		last := s.attempt("key", time.Hour)
+		want := last.Created
+		for _, test := range []struct {
+			next store.Attempt
+			asks bool
+		}{
+			{store.Attempt{Kind: store.AttemptAnswer, Action: payment.FillFields, Agreed: true}, true},
+			{store.Attempt{Kind: store.AttemptAnswer, Action: payment.Decoupled, Agreed: true}, false},
+			{store.Attempt{Kind: store.AttemptAnswer, Action: payment.PSUValidation}, false},
+			{store.Attempt{Kind: store.AttemptCancellation}, true},
+			{store.Attempt{Kind: store.AttemptCancellation, Agreed: true}, true},
+			{store.Attempt{Kind: store.AttemptCancellation, Action: payment.PSUValidation}, false},
+		} {
+			s.write(func(tx *store.Tx) error { tx.AnswerAttempt(last); return nil })
+			a := test.next
+			a.Payment, a.Domain, a.Number, a.By, a.Created = last.Payment, last.Domain, last.Number+1, payment.ByPayer, last.Created.Add(time.Hour)
+			s.write(func(tx *store.Tx) error { return tx.OpenAttempt(&a, time.Hour) })
+			if last = a; test.asks {
+				want = a.Created
+			}
+			got, err := s.db.ApprovalAsked(t.Context(), a.Domain, a.Payment)
+			if err != nil || !got.Equal(want) {
+				t.Errorf("after attempt %d, the bank asked at %v, %v, want %v", a.Number, got, err, want)
+			}
+		}
+	})
+}
+
 // TestSpoiltAttemptIsKnown checks that the store returns an unreadable attempt without its
 // encrypted parts.
 func TestSpoiltAttemptIsKnown(t *testing.T) {
