@@ -170,3 +170,39 @@ func TestLostRefusalOfACancellation(t *testing.T) {
 		}
 	}
 }
+
+// TestEndlessCancellations: a bank neither cancels an order nor refuses to, whether the payer has
+// approved the cancellation or not. After a week, the cancellation must count as refused, so that
+// the client can ask the bank again.
+func TestEndlessCancellations(t *testing.T) {
+	const (
+		start = `{"transactionStatus":"ACTC","_links":{"startAuthorisation":{"href":"` + order1 + `/cancellation-authorisations"}}}`
+		page  = `{"scaStatus":"received","_links":{"scaRedirect":{"href":"https://bank.example/cancel"},"scaStatus":{"href":"` + order1 + `/cancellation-authorisations/3"}}}`
+		week  = 7 * 24 * time.Hour
+	)
+	for approval, waits := range map[string]payment.Cancellation{"finalised": "", "received": payment.CancellationAwaiting} {
+		bank := newScripted(t, map[string][]scriptedAnswer{
+			"DELETE order": once(202, start), "GET order/status": once(200, `{"transactionStatus":"ACTC"}`), "POST order/cancellation-authorisations": once(201, page),
+			"GET order/cancellation-authorisations/3": once(200, `{"scaStatus":"`+approval+`"}`),
+		})
+		o := bank.order(approvedMemory)
+		o.Payment.State = payment.Pending
+		for earlier := range 2 {
+			if report, err := o.cancel(); err != nil || report.Cancellation != payment.CancellationAwaiting || bank.count("DELETE order") != earlier+1 {
+				t.Fatalf("%s: %+v, %v after the calls %q", approval, report, err, bank.calls)
+			}
+			o.Payment.Detail = payment.Cancelling
+			asked := o.Now
+			for _, step := range []struct {
+				age  time.Duration
+				want payment.Cancellation
+			}{{time.Hour, waits}, {week - time.Second, waits}, {week, payment.CancellationRefused}} {
+				o.Now = asked.Add(step.age)
+				if report, err := o.status(); err != nil || report.Status != payment.Processing || report.Cancellation != step.want {
+					t.Errorf("%s, after %v: %+v, %v, want %q", approval, step.age, report, err, step.want)
+				}
+			}
+			o.Payment.Detail, o.Payment.CancelCode = "", ""
+		}
+	}
+}

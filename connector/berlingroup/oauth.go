@@ -48,8 +48,7 @@ func (g *grant) bear(h http.Header) {
 // address.
 func (b *Bank) openServer(ctx context.Context, a *authorisation, p person) error {
 	if b.file.OAuth == nil {
-		r := request{call: "authorise"}
-		return b.fault(r, errNoMetadata, "it requires OAuth, but the bank file has no table oauth")
+		return b.fault(request{call: "authorise"}, errNoMetadata, "it requires OAuth, but the bank file has no table oauth")
 	}
 	m, err := b.metadata(ctx)
 	if err != nil {

@@ -44,8 +44,9 @@ type orderMemory struct {
 	Lines    map[int]payment.ErrorCode `json:"lines,omitempty"`
 	Divided  time.Time                 `json:"divided,omitzero"`
 	Approval authorisation             `json:"approval,omitzero"`
-	// Cancelling is the authorisation of the cancellation, nil when no cancellation is under way.
+	// Cancelling is the authorisation of a present cancellation, if any. Asked is when it began.
 	Cancelling *authorisation `json:"cancelling,omitempty"`
+	Asked      time.Time      `json:"asked,omitzero"`
 	// Blind means that the bank requires a token for the status and accepts no token of ours.
 	Blind bool `json:"blind,omitempty"`
 }
@@ -387,8 +388,7 @@ func (v *ordering) forsaken() bool { return v.Abandoned && v.memory.Cancelling =
 // carryOn does the next steps that do not involve the customer, and reports the state of the order.
 // An error concerns only these steps: the order continues to wait.
 func (v *ordering) carryOn(ctx context.Context, s paymentStatus) (payment.Report, error) {
-	var err error
-	a, report := v.current(), v.report(s)
+	a, report, err := v.current(), v.report(s), error(nil)
 	waits := report.Status == payment.Awaiting || v.memory.Cancelling != nil && report.Cancellation == payment.CancellationAwaiting
 	if waits {
 		if !v.forsaken() {
@@ -543,7 +543,7 @@ func (v *ordering) cancelled(ctx context.Context, r request, a answer) (payment.
 	if errors.Is(err, errNoStep) || err != nil && a.status != http.StatusAccepted {
 		return v.standsAfterwards(ctx)
 	}
-	v.memory.Cancelling = &next
+	v.memory.Cancelling, v.memory.Asked = &next, v.Now
 	switch {
 	case err != nil:
 		return payment.Report{}, err
@@ -555,8 +555,7 @@ func (v *ordering) cancelled(ctx context.Context, r request, a answer) (payment.
 
 // keptOn reports the state of an order that the bank refuses to cancel.
 func (v *ordering) keptOn(ctx context.Context, why error) (payment.Report, error) {
-	var refused *payment.Refusal
-	if !errors.As(why, &refused) || refused.Code == payment.Bug {
+	if refused, is := errors.AsType[*payment.Refusal](why); !is || refused.Code == payment.Bug {
 		return payment.Report{}, why
 	}
 	report, err := v.standsAfterwards(ctx)

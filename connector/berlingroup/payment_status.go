@@ -59,7 +59,7 @@ func (v *ordering) cancelling(report *payment.Report, s paymentStatus) {
 	case s.Transaction == codes.Cancelled && asked:
 		report.Cancellation, v.memory.Cancelling, v.memory.Cancelled = payment.CancellationGranted, nil, true
 	case v.memory.Cancelling == nil && v.Payment.Detail != payment.Cancelling:
-	case v.memory.Cancelling == nil || v.memory.Cancelling.Step == failed || s.ended(): // without a memory, an earlier report was lost
+	case v.memory.Cancelling == nil || v.continues(s): // without a memory, an earlier report was lost
 		report.Cancellation, v.memory.Cancelling = payment.CancellationRefused, nil
 	case v.memory.Cancelling.Step == authorised: // the bank is about to cancel the order
 		v.memory.Cancelling.Approved = cmp.Or(v.memory.Cancelling.Approved, v.Now)
@@ -67,6 +67,16 @@ func (v *ordering) cancelling(report *payment.Report, s paymentStatus) {
 	default:
 		report.Cancellation = payment.CancellationAwaiting
 	}
+}
+
+// cancellationLife is how long a cancellation may take, including the payer's approval.
+const cancellationLife = 7 * 24 * time.Hour
+
+// continues reports whether the order continues despite the present cancellation. If the bank does
+// not decide within cancellationLife, the client can ask it again.
+func (v *ordering) continues(s paymentStatus) bool {
+	since := cmp.Or(v.memory.Asked, v.memory.Cancelling.Approved) // older memories lack Asked
+	return v.memory.Cancelling.Step == failed || s.ended() || !since.IsZero() && !v.Now.Before(since.Add(cancellationLife))
 }
 
 // decline adds the reason for a refused order to the report. Without a known code of the bank, the

@@ -257,11 +257,7 @@ func (b *Bank) prepare(ctx context.Context, r request) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	address := r.address
-	if address == "" {
-		address = b.base + r.path
-	}
-	out, err := http.NewRequestWithContext(ctx, r.method, address, bytes.NewReader(body))
+	out, err := http.NewRequestWithContext(ctx, r.method, cmp.Or(r.address, b.base+r.path), bytes.NewReader(body))
 	if err != nil {
 		return nil, errors.New("the address cannot be read")
 	}
@@ -303,7 +299,6 @@ func (b *Bank) addAddress(ctx context.Context, h http.Header) {
 
 // content returns the body of a request and its media type.
 func (r request) content() ([]byte, string, error) {
-	var body []byte
 	switch {
 	case r.form != nil:
 		return []byte(r.form.Encode()), "application/x-www-form-urlencoded", nil
