@@ -319,6 +319,26 @@ func TestEmptyFlagsInForms(t *testing.T) {
 	})
 }
 
+// The same holds for an empty value after an equals sign in the query: "confirm=" must neither
+// confirm nor refuse a payment. A flag of the query itself may be empty.
+func TestEmptyFlagsInQueries(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)
+		before := s.record()
+		for query, field := range map[string]string{
+			"cancel=&client_redirect_uri=https://shop.example/back": "cancel", "c%61ncel=&client_redirect_uri=https://shop.example/back": "cancel",
+			"confirm=": "confirm", "confirm&confirm=": "confirm", "psu_validate=": "psu_validate", "resume=&show_sensitive=0": "resume",
+		} {
+			s.do(t, ask{method: "POST", path: path + "?" + query, token: "admin"}).says(t, 400, "invalidValue", field+": must be true, false, 1 or 0")
+		}
+		if rows, got := before.since(s.record()); len(got) > 0 || rows["attempt"] > 0 {
+			t.Errorf("rows %v, events %v", rows, got)
+		}
+		s.do(t, ask{method: "POST", path: path + "?confirm", token: "admin"}).says(t, 409, "conflict", "")
+		s.do(t, ask{method: "GET", path: path + "?show_sensitive=", token: "admin"}).says(t, 403, "", "")
+	})
+}
+
 // An application's only address may be empty, as programs write missing values in forms. It then
 // changes no address. A wrong one is refused under its own name.
 func TestOnlyAddressOfAnApplication(t *testing.T) {

@@ -76,7 +76,7 @@ func flat(values url.Values) (node, error) {
 		if err != nil {
 			return node{}, err
 		}
-		field.inForm = true
+		field.assigned = true
 		form.nodes = append(form.nodes, field)
 	}
 	return form, nil

@@ -6,8 +6,9 @@ import (
 )
 
 // flagWords lists the words for a boolean in a query or a form, in lower case. In a query, the empty
-// word means a flag without a value: "?all" is true. In a form, it is refused, because programs
-// write missing values in this way: "confirm=" must not confirm a payment.
+// word means a flag without a value: "?all" is true. For a field of a body, it is refused in a form
+// or after an equals sign, because programs write missing values in this way: "confirm=" must not
+// confirm a payment.
 var flagWords = map[string]bool{"": true, "true": true, "1": true, "false": false, "0": false}
 
 // setFlag reads a boolean. JSON has true and false. A query or a form has flag words.
@@ -21,7 +22,7 @@ func setFlag(b *binding, v reflect.Value, n *node) error {
 	}
 	value, ok := flagWords[strings.ToLower(n.text)]
 	switch {
-	case n.inForm && (!ok || n.text == ""):
+	case n.assigned && (!ok || n.text == ""):
 		return b.path.invalid("must be true, false, 1 or 0")
 	case !ok:
 		return b.path.invalid("must be true, false, 1 or 0; a flag without a value is true")

@@ -46,8 +46,9 @@ const valueSize = 160
 // never becomes a float.
 type node struct {
 	shape shape
-	// inForm is set when a loose node comes from a form in the body.
-	inForm bool
+	// assigned is set when a loose node comes from a form in the body, or when it is an empty field of
+	// the body that the query has with an equals sign.
+	assigned bool
 	// name is the key of a node that is a member of an object.
 	name string
 	// text is the content of a scalar. fileName is the name of a file in a form.

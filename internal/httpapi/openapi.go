@@ -85,7 +85,7 @@ const conventions = `Conventions of all calls:
 
 - Scalar fields of a request body may also be sent as query parameters, with any content type. A body without nested members may be sent as a form.
 - Unknown query parameters, body keys and names in expand are ignored. With the header "Prefer: handling=strict", they are refused with an error that names one of them.
-- A flag without a value in the query, such as ?all, is true. In a form, a boolean without a value is refused.
+- A flag without a value in the query, such as ?all, is true. A boolean of a body without a value is refused in a form and after an equals sign, such as ?confirm=.
 - With the query flag sign_response, a successful answer is a compact JWS (application/jose), in domains that have this enabled. Its header contains the address of the key as key_url, see /sign-keys. Its payload contains request_url, response_timestamp and the answer as response_payload. Errors and files are not signed.
 - A domain may limit the requests per minute for each token and each address. Answers then contain RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset (in seconds). Requests over the limit fail with 429, and Retry-After says how many seconds to wait.
 - HEAD works like GET. A trailing slash is allowed.

@@ -153,7 +153,7 @@ func (x *exchange) bindBody(b *binding, in reflect.Value) error {
 	if err := refuseFiles(&body, x.endpoint.plan); err != nil {
 		return err
 	}
-	if err := merge(&body, x.query, x.endpoint.plan.fromQuery(x.query)); err != nil {
+	if err := merge(&body, x.query, x.request.URL.RawQuery, x.endpoint.plan.fromQuery(x.query)); err != nil {
 		return err
 	}
 	return x.endpoint.plan.bindBody(b, in, &body)
@@ -192,12 +192,13 @@ func (p *plan) fromQuery(query url.Values) []string {
 
 // merge adds the scalar fields in the query to the body. A field in both has the value from the
 // body, because that value has a JSON type. merge fails when the two values differ.
-func merge(body *node, query url.Values, names []string) error {
+func merge(body *node, query url.Values, raw string, names []string) error {
 	for _, name := range names {
 		extra, err := single(name, query[name])
 		if err != nil {
 			return err
 		}
+		extra.assigned = extra.text == "" && assigned(raw, name)
 		present := body.member(name)
 		if present == nil {
 			body.nodes = append(body.nodes, extra)
@@ -206,6 +207,17 @@ func merge(body *node, query url.Values, names []string) error {
 		}
 	}
 	return nil
+}
+
+// assigned reports whether a query has a parameter with an equals sign, as in "confirm=".
+func assigned(query, name string) bool {
+	for pair := range strings.SplitSeq(query, "&") {
+		key, _, equals := strings.Cut(pair, "=")
+		if plain, err := url.QueryUnescape(key); equals && err == nil && plain == name {
+			return true
+		}
+	}
+	return false
 }
 
 // single converts the values of a parameter to one node. It fails when these values differ.
