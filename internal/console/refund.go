@@ -61,14 +61,13 @@ func (r refunds) LeftText() string { return page.Amount(r.Left) }
 // refundsPage is the number of payments that refundsOf reads at once.
 const refundsPage = 100
 
-// refundsOf returns the refunds of a payment, newest first. Refunds go between the same accounts,
-// in the other direction. Few other payments go between these accounts, so the search reads few
-// rows.
+// refundsOf returns the refunds of a payment, newest first. Refunds go to the payer's account, from
+// any account: a refund can be validated with another account than that of the refunded payment.
 func (c *Console) refundsOf(pc *page.Context, p *payment.Payment) (refunds, error) {
 	paid := p.Instructions[0].Amount
 	found := refunds{Refunded: passerelle.Money{Currency: paid.Currency}, Left: paid}
 	filter := store.PaymentFilter{
-		Domain: p.Domain, Client: p.Client, Payer: p.Instructions[0].Beneficiary.Identification, Beneficiary: p.Payer.Identification, From: p.Created,
+		Domain: p.Domain, Client: p.Client, Beneficiary: p.Payer.Identification, From: p.Created,
 	}
 	for window := (store.Window{Order: "register_date", Descending: true, Limit: refundsPage}); ; {
 		rows, err := c.DB.Payments(pc, filter, window, false)
@@ -105,12 +104,12 @@ func (c *Console) addRefund(pc *page.Context, found *refunds, p, other *payment.
 // reached the state validating, but it has the number of a connector's source.
 func sent(p *payment.Payment) bool { return p.Validated != nil || p.Source != 0 }
 
-// refunded returns the payment that p refunds, or zero. The refund must come from the account that
-// received the payment, because applications choose the client_state of their own payments.
+// refunded returns the payment that p refunds, or zero. The refund must go to the account that paid,
+// because applications choose the client_state of their own payments.
 func (c *Console) refunded(pc *page.Context, p *payment.Payment) (passerelle.PaymentID, error) {
 	text, is := strings.CutPrefix(p.ClientState, refundMark)
 	id, err := strconv.ParseInt(text, 10, 64)
-	if !is || err != nil || p.Payer == nil || refundState(passerelle.PaymentID(id)) != p.ClientState {
+	if !is || err != nil || refundState(passerelle.PaymentID(id)) != p.ClientState {
 		return 0, nil //nolint:nilerr // the state is not a refund's state
 	}
 	paid, err := c.DB.Payment(pc, pc.Domain.ID, passerelle.PaymentID(id), false)
@@ -120,7 +119,7 @@ func (c *Console) refunded(pc *page.Context, p *payment.Payment) (passerelle.Pay
 	if err != nil {
 		return 0, fmt.Errorf("load the refunded payment %d: %w", id, err)
 	}
-	if paid.Client != p.Client || paid.Instructions[0].Beneficiary.Identification != p.Payer.Identification {
+	if paid.Client != p.Client || paid.Payer == nil || p.Instructions[0].Beneficiary.Identification != paid.Payer.Identification {
 		return 0, nil
 	}
 	return paid.ID, nil

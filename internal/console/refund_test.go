@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"fmt"
+	"net/http"
 	"testing"
 
 	"passerelle"
@@ -26,6 +27,27 @@ func (b atBank) Profile() connector.Profile {
 	p.Payments, p.Data, p.Sources, p.ID = &settings, nil, nil, b.number
 	p.UUID = fmt.Sprintf("%08d%s", b.number, p.UUID[8:])
 	return p
+}
+
+// TestRefundFromAnotherAccount: the payee approves a refund from an account other than the one that
+// received the payment. Without this refund in the refunded amount, an operator could refund twice.
+func TestRefundFromAnotherAccount(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Acting)
+		id := d.paid()
+		form := d.paymentPath(id) + "/refund"
+		refund := idAt(t, d.submit(form, form, "amount", "10.00", "label", "Sorry").location)
+		_, err := d.Initiation.Validate(t.Context(), d.Domain, passerelle.PaymentID(refund), initiation.Choice{
+			Connector: sandbox.TestConnector, Validated: true, WebviewURL: d.Origin + "/before",
+			Payer: &passerelle.Account{Scheme: passerelle.IBAN, Identification: "FR7699999000000000000000033", Label: "Second account"},
+		})
+		must(t, err)
+		d.shows(d.paymentPath(id), []string{`href="` + d.paymentPath(refund) + `"`, "Left: <span class=\"digits\">2.50 EUR"})
+		d.shows(d.paymentPath(refund), []string{"This payment refunds"})
+		if a := d.submit(form, form, "amount", "10.00", "label", "Sorry"); a.status != http.StatusUnprocessableEntity {
+			t.Errorf("the refund can be made again: %d %s", a.status, a.body)
+		}
+	})
 }
 
 // TestRefundAtAnotherBank: the payer and the payee of a payment have accounts at different banks.
