@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"passerelle/connector"
 	"passerelle/payment"
@@ -54,6 +55,56 @@ func TestTheBankAsksWhetherToCancel(t *testing.T) {
 					t.Errorf("the evidence is %+v", kept)
 				}
 			})
+		})
+	}
+}
+
+// changing is a bank that asks whether to cancel an order. Then it refuses to cancel, and asks whether
+// to pay. It counts the answers.
+type changing struct {
+	asking
+	answers *int
+}
+
+func (changing) Status(context.Context, connector.Order) (payment.Report, error) {
+	return payment.Report{Status: payment.Awaiting, Cancellation: payment.CancellationRefused, Action: payment.PSUValidation}, nil
+}
+
+func (b changing) Answer(ctx context.Context, o connector.Order, said connector.Answer) (payment.Report, error) {
+	*b.answers++
+	return b.asking.Answer(ctx, o, said)
+}
+
+// TestTheQuestionChangesFromCancelToPay: the payer still sees the question whether to cancel, when the
+// bank asks whether to pay. An answer on the old page must not reach the bank, because "yes" would
+// mean to pay.
+func TestTheQuestionChangesFromCancelToPay(t *testing.T) {
+	for _, word := range []string{"yes", "no"} {
+		each(t, nil, func(t *testing.T, s *stack) {
+			able, answers := s.Connectors.Initiators()[0], 0
+			s.offer(t, changing{asking{bank{able, able.Profile()}}, &answers})
+			p := s.create(t, labelled("actn(redirect)/done"))
+			page := s.open(t, p.ID, sorry)
+			s.post(t, page, "same-origin", s.form(t, page))
+			s.post(t, page, "same-origin", cancel)
+			form := answering(t, s.get(t, page).body, url.Values{"step": {"psu"}, "word": {word}})
+			later := s.domain
+			later.Clock.Offset += time.Hour
+			_, err := s.RunDue(t.Context(), later)
+			must(t, err)
+			if now := s.stored(t, p.ID); now.Detail != "" || now.Action != payment.PSUValidation {
+				t.Fatalf("the payment is %s, %q with the action %q", now.State, now.Detail, now.Action)
+			}
+			if got := s.post(t, page, "same-origin", form); got.location != page+"&step=onward" || answers != 0 {
+				t.Errorf("%s: answered %d to %q, and the bank got %d answers", word, got.status, got.location, answers)
+			}
+			if now := s.get(t, page); !strings.Contains(now.body, "Yes, pay") {
+				t.Errorf("the page does not ask whether to pay: %s", now.body)
+			}
+			s.post(t, page, "same-origin", answering(t, s.get(t, page).body, url.Values{"step": {"psu"}, "word": {word}}))
+			if answers != 1 {
+				t.Errorf("%s: the bank got %d answers to its own question", word, answers)
+			}
 		})
 	}
 }

@@ -27,6 +27,10 @@ func answering(t *testing.T, body string, form url.Values) url.Values {
 		t.Fatalf("the form has no number of the question: %s", body)
 	}
 	form.Set("question", found[1])
+	form.Del("cancelling")
+	if strings.Contains(body, `name="cancelling" value="1"`) {
+		form.Set("cancelling", "1")
+	}
 	return form
 }
 
