@@ -115,7 +115,9 @@ type Outcome struct {
 	Memory []byte
 	// ConsentUntil is the end of the consent, if the institution reported it.
 	ConsentUntil *time.Time
-	// RetryAfter is how long the service must wait before the next read.
+	// RetryAfter is how long the service must wait before the next read. A read that ends in
+	// actionNeeded because of a part of the data, such as a blocked account, needs a RetryAfter.
+	// Otherwise the service does not read the other data again by itself.
 	RetryAfter time.Duration
 }
 

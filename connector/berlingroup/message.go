@@ -97,8 +97,7 @@ type readRefusal struct {
 	message    string
 	retryAfter time.Duration
 	single     bool // it concerns only the requested account
-	// fault describes the refusal to the operator. The fault is nil if the customer can act or
-	// waiting helps.
+	// fault describes the refusal to the operator. It is nil if the customer can act or waiting helps.
 	fault error
 }
 
@@ -114,6 +113,9 @@ func (b *Bank) refused(r request, a answer) error {
 		refusal.fault = b.fault(r, errRefused, judged.says+": "+codes.ReadRemedy(a.status, all)+b.skew(a))
 	}
 	refusal.single = (refusal.state == passerelle.Bug || refusal.state == passerelle.ActionNeeded) && !judged.what.OfService() && refusal.code != "SERVICE_BLOCKED"
+	if refusal.single && refusal.state == passerelle.ActionNeeded { // the other accounts can be read
+		refusal.retryAfter = max(refusal.retryAfter, callsWindow)
+	}
 	for _, m := range all {
 		if refusal.state == passerelle.Wrongpass || refusal.state == passerelle.ActionNeeded {
 			refusal.message = cmp.Or(refusal.message, m.Text)

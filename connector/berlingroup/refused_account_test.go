@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"passerelle"
 )
@@ -74,5 +75,26 @@ func TestRefusedAccounts(t *testing.T) {
 				t.Errorf("the message is %q", o.Message)
 			}
 		})
+	}
+}
+
+// TestBlockedAccountsDelayNoOthers checks that a connection is read again after a day when the bank
+// blocks one account. When the bank blocks the customer, only the customer can act.
+func TestBlockedAccountsDelayNoOthers(t *testing.T) {
+	for code, wait := range map[string]time.Duration{"RESOURCE_BLOCKED": 24 * time.Hour, "SERVICE_BLOCKED": 0} {
+		for _, refused := range []string{"/balances", "/transactions"} {
+			bank := newReadable(t)
+			reader := bank.reader()
+			bank.answer = func(w http.ResponseWriter, r *http.Request) {
+				if strings.HasSuffix(r.URL.Path, refused) {
+					answers(http.StatusForbidden, `{"tppMessages":[{"category":"ERROR","code":"`+code+`"}]}`)(w, r)
+					return
+				}
+				answers(http.StatusOK, `{"accounts":[{"resourceId":"A1","iban":"DE03999010010000000001","currency":"EUR"}],"balances":[]}`)(w, r)
+			}
+			if o, _, err := reader.read(true); err != nil || o.State != passerelle.ActionNeeded || o.RetryAfter != wait {
+				t.Errorf("%s for %s: the read ends with %+v, %v, want a wait of %s", code, refused, o, err, wait)
+			}
+		}
 	}
 }

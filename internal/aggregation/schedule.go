@@ -40,7 +40,7 @@ func (run *syncRun) pause(o connector.Outcome) (time.Duration, bool) {
 			return firstWrongpass, true
 		}
 		return laterWrongpass, true
-	case o.State.Resolution() == passerelle.ByRetry:
+	case o.State.Resolution() == passerelle.ByRetry, o.State == passerelle.ActionNeeded && o.RetryAfter > 0:
 		return backoff(run.lease.c.Failures), true
 	}
 	return 0, false

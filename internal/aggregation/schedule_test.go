@@ -60,6 +60,7 @@ func TestRetriesByKindOfError(t *testing.T) {
 			{connector.Outcome{State: passerelle.AdditionalInformationNeeded, Fields: []connector.Field{{Name: "otp"}}}, nil},
 			{connector.Outcome{State: passerelle.Decoupled}, nil},
 			{connector.Outcome{State: passerelle.ActionNeeded}, nil},
+			{connector.Outcome{State: passerelle.ActionNeeded, RetryAfter: day}, []time.Duration{day, day, day}},
 			{connector.Outcome{State: passerelle.PasswordExpired}, nil},
 			{connector.Outcome{State: passerelle.NotSupported}, nil},
 		} {
