@@ -125,7 +125,7 @@ func (p *place) reading(ctx context.Context, kind string, h historian) (*reading
 	r := &reading{
 		Aggregation: &aggregation.Aggregation{
 			DB: db, Connectors: registry, Now: time.Now, Wake: nothing, Erase: nothing, Sync: nothing, Fetch: func(string) {}, Name: "bench", Log: slog.New(slog.DiscardHandler),
-			Background: func(func(context.Context)) bool { return false },
+			Background: func(string, func(context.Context)) bool { return false },
 		},
 		domain: passerelle.Domain{Name: "bench", Kind: passerelle.Sandbox, BaseURL: "http://bench/2.0", Created: time.Now()},
 	}

@@ -39,8 +39,8 @@ type Aggregation struct {
 	Sync  func()
 	Fetch func(connector string)
 	// Background runs work that no caller waits for. It returns false and does nothing when too
-	// much work is running.
-	Background func(work func(context.Context)) bool
+	// much work is running, in all or with this connector.
+	Background func(connector string, work func(context.Context)) bool
 	// Outlast returns the context of work that continues when its client leaves, and a function to
 	// call at the end of the work. The context ends when the process stops. If Outlast is nil, the
 	// context does not end.

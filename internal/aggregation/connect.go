@@ -209,7 +209,7 @@ func (a *Aggregation) firstRead(ctx context.Context, run *syncRun, reader connec
 		return run.lease.c, err
 	}
 	shown, of := run.lease.c, ctx
-	begun := a.Background(func(ctx context.Context) {
+	begun := a.Background(shown.Connector, func(ctx context.Context) {
 		ctx = tracing.Within(connector.WithDevice(ctx, connector.DeviceOf(of)), of)
 		if err := a.read(ctx, run, reader, r); err != nil {
 			run.log.ErrorContext(ctx, "a read in the background failed", "connection", shown.ID, "error", err)

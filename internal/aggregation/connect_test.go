@@ -71,7 +71,7 @@ func onEachFixture(t *testing.T, run func(t *testing.T, h *fixture)) {
 }
 
 // later accepts at most two pieces of background work.
-func (h *fixture) later(work func(context.Context)) bool {
+func (h *fixture) later(_ string, work func(context.Context)) bool {
 	if len(h.waiting) == 2 {
 		return false
 	}

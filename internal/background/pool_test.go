@@ -30,7 +30,7 @@ func TestPool(t *testing.T) {
 		}
 		begins := func(want bool) {
 			t.Helper()
-			if p.Go(work) != want {
+			if p.Go("", work) != want {
 				t.Errorf("work begins: %v, want %v", !want, want)
 			}
 		}
@@ -49,5 +49,35 @@ func TestPool(t *testing.T) {
 			t.Errorf("%d ended by stopping, log %q", ended, &log)
 		}
 		(&background.Pool{Size: 1}).Stop()
+	})
+}
+
+// TestPoolKeepsRoomForOthers checks that one connector cannot fill a pool, and that new work begins
+// when earlier work has ended.
+func TestPoolKeepsRoomForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &background.Pool{Size: 3, Each: 2, Log: silent}
+		finish := make(chan bool)
+		begins := func(connector string, want bool) {
+			t.Helper()
+			work := func(ctx context.Context) {
+				select {
+				case <-finish:
+				case <-ctx.Done():
+				}
+			}
+			if p.Go(connector, work) != want {
+				t.Errorf("work of %s begins: %v, want %v", connector, !want, want)
+			}
+		}
+		begins("slow", true)
+		begins("slow", true)
+		begins("slow", false)
+		finish <- true
+		synctest.Wait()
+		begins("slow", true)
+		begins("quick", true)
+		begins("other", false)
+		p.Stop()
 	})
 }

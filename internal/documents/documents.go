@@ -38,7 +38,7 @@ type Documents struct {
 	Erase func()
 	// Background runs work for which a reader waits. The work continues when the reader leaves.
 	// Background returns false and runs nothing when too much such work is already running.
-	Background func(work func(context.Context)) bool
+	Background func(connector string, work func(context.Context)) bool
 	Log        *slog.Logger
 
 	active activeFetches

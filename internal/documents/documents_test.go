@@ -119,7 +119,7 @@ func onEach(t *testing.T, run func(t *testing.T, c *fixture)) {
 		t.Cleanup(func() { stop(); c.working.Wait() })
 		c.Documents = &documents.Documents{
 			DB: db, Files: kept, Connectors: registry, Now: func() time.Time { return noon }, Erase: func() {}, Log: slog.New(slog.NewTextHandler(c.log, nil)),
-			Background: func(work func(context.Context)) bool {
+			Background: func(_ string, work func(context.Context)) bool {
 				c.working.Go(func() { work(ctx) })
 				return true
 			},

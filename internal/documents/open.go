@@ -64,7 +64,7 @@ func (f *Documents) fetchNow(ctx context.Context, d passerelle.Domain, file bank
 		return busy
 	}
 	ended := make(chan error, 1)
-	begun := f.Background(func(ctx context.Context) {
+	begun := f.Background(file.Connector, func(ctx context.Context) {
 		defer close(ended)
 		ended <- f.fetchOne(ctx, d, file)
 	})

@@ -140,7 +140,7 @@ const DefaultMaxResponses = 128 << 20
 const DefaultDatabaseTimeout = 30 * time.Second
 
 // maxSyncs is the largest number of reads of connections that run in the background at the same
-// time because clients requested them.
+// time because clients requested them. A slow bank uses at most half of it.
 const maxSyncs = 64
 
 // maxFileFetches is the largest number of files that the service fetches at the same time because
@@ -300,7 +300,7 @@ func (s *Service) assemble(ctx context.Context) error {
 	fetchPrograms := &background.Loop{Name: "fetch files of connector programs", Every: time.Minute, Pass: s.fetchFromPrograms, Log: c.Log}
 	erase := &background.Loop{Name: "erase", Every: time.Minute, Pass: s.erase, Log: c.Log}
 	terminate := &background.Loop{Name: "terminate consents", Every: time.Minute, Pass: s.eachDomain(s.terminateConsents), Log: c.Log}
-	s.syncs = &background.Pool{Size: maxSyncs, Log: c.Log}
+	s.syncs = &background.Pool{Size: maxSyncs, Each: maxSyncs / 2, Log: c.Log}
 	s.Aggregation = &aggregation.Aggregation{
 		DB: s.DB, Connectors: &s.registry, Now: c.Now, Wake: send.Wake, Erase: func() { erase.Wake(); terminate.Wake() }, Sync: synchronise.Wake, Notifications: s.notifications, LeaseTimeout: cmp.Or(c.LeaseTimeout, 10*time.Second), Background: s.syncs.Go, Outlast: s.calls.Outlast, Name: rand.Text(), Log: c.Log,
 		Fetch: func(connector string) {

@@ -88,7 +88,7 @@ func start(t *testing.T, database string, tune func(connector.Profile) []connect
 	}
 	s.data = &aggregation.Aggregation{
 		DB: db, Connectors: s.Connectors, Now: time.Now, Wake: func() {}, Erase: func() {}, Sync: func() {}, Fetch: func(string) {},
-		Background: func(work func(context.Context)) bool { work(context.Background()); return true }, LeaseTimeout: time.Second, Name: "test", Log: log,
+		Background: func(_ string, work func(context.Context)) bool { work(context.Background()); return true }, LeaseTimeout: time.Second, Name: "test", Log: log,
 	}
 	s.populate(t)
 	pages := webview.New(webview.Config{
