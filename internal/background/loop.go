@@ -32,10 +32,17 @@ type Loop struct {
 	done   chan struct{}
 
 	passes, failures atomic.Int64
+	begun            atomic.Int64 // in microseconds since 1970, zero between passes
 }
 
 // Counts returns the number of finished passes, and the number of failed passes.
 func (l *Loop) Counts() (int64, int64) { return l.passes.Load(), l.failures.Load() }
+
+// Begun returns the time at which the running pass began, and false between passes.
+func (l *Loop) Begun() (time.Time, bool) {
+	begun := l.begun.Load()
+	return time.UnixMicro(begun), begun != 0
+}
 
 // state is the state of a loop. A loop never returns to an earlier state.
 type state int
@@ -121,6 +128,8 @@ func (l *Loop) wait(ctx context.Context) {
 
 // attempt runs a pass.
 func (l *Loop) attempt(ctx context.Context) error {
+	l.begun.Store(time.Now().UnixMicro())
+	defer l.begun.Store(0)
 	return Guard(func() error { return l.Pass(ctx) })
 }
 

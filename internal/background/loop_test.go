@@ -212,3 +212,29 @@ func TestGroupStartsAllAndStopsAllAtOnce(t *testing.T) {
 		}
 	})
 }
+
+func TestBeginningOfTheRunningPass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		loop := &background.Loop{Name: "slow", Every: time.Minute, Log: silent, Pass: func(context.Context) error {
+			<-time.After(30 * time.Second)
+			panic("at fault")
+		}}
+		begun := time.Now()
+		expect := func(want time.Duration, runs bool) {
+			t.Helper()
+			if at, running := loop.Begun(); running != runs || runs && at.Sub(begun) != want {
+				t.Errorf("a pass is running: %v, since %v; want %v, since %v", running, at.Sub(begun), runs, want)
+			}
+		}
+		expect(0, false)
+		loop.Start()
+		after(10 * time.Second)
+		expect(0, true)
+		after(50 * time.Second)
+		expect(0, false)
+		after(40 * time.Second)
+		expect(90*time.Second, true)
+		loop.Stop()
+		expect(0, false)
+	})
+}

@@ -191,18 +191,20 @@ func (r *reading) pending(ctx context.Context, d passerelle.Domain) error {
 	return nil
 }
 
-// loopMetrics counts the passes of background loops.
+// loopMetrics counts the passes of background loops, and has the beginning of each running pass.
 type loopMetrics struct{ loops *background.Group }
 
 var (
 	loopPasses   = figure("background_passes_total", "Passes of a background loop that ended.", "loop")
 	loopFailures = figure("background_failures_total", "Passes of a background loop that failed.", "loop")
+	loopBegun    = figure("background_pass_begun_timestamp_seconds", "Time when the running pass of a background loop began, 0 between passes.", "loop")
 )
 
 // Describe implements prometheus.Collector.
 func (m loopMetrics) Describe(into chan<- *prometheus.Desc) {
 	into <- loopPasses
 	into <- loopFailures
+	into <- loopBegun
 }
 
 // Collect implements prometheus.Collector.
@@ -211,6 +213,11 @@ func (m loopMetrics) Collect(into chan<- prometheus.Metric) {
 		passes, failures := loop.Counts()
 		into <- prometheus.MustNewConstMetric(loopPasses, prometheus.CounterValue, float64(passes), loop.Name)
 		into <- prometheus.MustNewConstMetric(loopFailures, prometheus.CounterValue, float64(failures), loop.Name)
+		begun := 0.0
+		if at, running := loop.Begun(); running {
+			begun = seconds(at)
+		}
+		into <- prometheus.MustNewConstMetric(loopBegun, prometheus.GaugeValue, begun, loop.Name)
 	}
 }
 

@@ -3,6 +3,8 @@ package service
 import (
 	"context"
 	"net/http"
+	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -23,3 +25,10 @@ func FollowPayments(ctx context.Context, s *Service) error { return s.followPaym
 
 // DeviceIn returns the device that the headers of an application's request describe.
 func DeviceIn(r *http.Request) connector.Device { return headersOf(r, "PSU-") }
+
+// LimitFollow sets the time limit of a pass that follows payments until the end of the test.
+func LimitFollow(t testing.TB, limit time.Duration) {
+	former := longestFollow
+	longestFollow = limit
+	t.Cleanup(func() { longestFollow = former })
+}

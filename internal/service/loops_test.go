@@ -69,3 +69,27 @@ func TestBusyDomainsDelayNoOthers(t *testing.T) {
 		}
 	})
 }
+
+// TestPassesEndUnderConstantWork checks that a pass ends after its time limit although payments are
+// due, and that the next pass is then due at once.
+func TestPassesEndUnderConstantWork(t *testing.T) {
+	service.LimitFollow(t, 0)
+	var steps, left, again atomic.Int64
+	start := time.Now()
+	now := func() time.Time {
+		if left.Add(-1) >= 0 {
+			steps.Add(1)
+		}
+		return start.Add(time.Duration(steps.Load()) * 7 * time.Hour)
+	}
+	servicetest.Each(t, servicetest.Options{Quiet: true, Now: now}, func(t *testing.T, s *servicetest.Instance) {
+		sent(t, s, s.Domain, "actn(redirect)/done - x")
+		s.Initiation.FollowAgain = func() { again.Add(1) }
+		again.Store(0)
+		left.Store(50)
+		if err := service.FollowPayments(t.Context(), s.Service); err != nil || again.Load() == 0 || left.Load() <= 0 {
+			t.Errorf("the pass ends with %v, at %d of 50 times; the next pass is due: %v", err, 50-left.Load(), again.Load() > 0)
+		}
+		left.Store(0)
+	})
+}
