@@ -1,6 +1,7 @@
 package service
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -70,3 +71,10 @@ func collectBank(into chan<- prometheus.Metric, uuid string, h connector.BankHea
 }
 
 func seconds(at time.Time) float64 { return float64(at.UnixMilli()) / 1000 }
+
+// fileMetrics returns the metric with the number of wrong bank files.
+func fileMetrics(wrong *atomic.Int64) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "passerelle_bank_files_wrong", Help: "Wrong bank files when the service last read the folder (--banks).",
+	}, func() float64 { return float64(wrong.Load()) })
+}

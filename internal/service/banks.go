@@ -200,12 +200,11 @@ func (s *Service) loadFiles(ctx context.Context, all []connector.Connector, prog
 		return err
 	}
 	next := map[string]*berlingroup.Bank{}
+	faulty := int64(0)
 	for _, f := range files {
-		for _, wrong := range tomlfile.Complaints(f.Err) {
-			s.config.Log.ErrorContext(ctx, "a bank file is wrong", "file", wrong.Path, "line", wrong.Line, "field", wrong.Field, "wrong", wrong.Message, "kept", f.Bank != nil)
-		}
-		if f.Err != nil && len(tomlfile.Complaints(f.Err)) == 0 {
-			s.config.Log.ErrorContext(ctx, "a bank file is wrong", "file", f.Path, "wrong", f.Err, "kept", f.Bank != nil)
+		if f.Err != nil {
+			faulty++
+			s.logWrong(ctx, f)
 		}
 		if f.Bank != nil {
 			if wrong := f.Bank.Invalid(time.Now()); wrong != "" {
@@ -218,9 +217,21 @@ func (s *Service) loadFiles(ctx context.Context, all []connector.Connector, prog
 		return fmt.Errorf("list the connectors: %w", err)
 	}
 	s.banks, s.programs = next, programs
+	s.wrongFiles.Store(faulty)
 	if err := s.logos.Load(s.config.Banks); err != nil {
 		s.config.Log.ErrorContext(ctx, "some logos cannot be shown", "error", err)
 	}
 	s.config.Log.InfoContext(ctx, "banks were read", "folder", s.config.Banks, "files", len(files), "banks", len(next))
 	return nil
+}
+
+// logWrong logs what is wrong with a bank file.
+func (s *Service) logWrong(ctx context.Context, f BankFile) {
+	all := tomlfile.Complaints(f.Err)
+	for _, wrong := range all {
+		s.config.Log.ErrorContext(ctx, "a bank file is wrong", "file", wrong.Path, "line", wrong.Line, "field", wrong.Field, "wrong", wrong.Message, "kept", f.Bank != nil)
+	}
+	if len(all) == 0 {
+		s.config.Log.ErrorContext(ctx, "a bank file is wrong", "file", f.Path, "wrong", f.Err, "kept", f.Bank != nil)
+	}
 }

@@ -168,6 +168,8 @@ type Service struct {
 	// registry contains all connectors. banks contains the banks from files, by path.
 	registry connector.Registry
 	banks    map[string]*berlingroup.Bank
+	// wrongFiles counts the bank files that were wrong when the service last read them.
+	wrongFiles atomic.Int64
 	// logos has the operator's logos from the folder of bank files.
 	logos picture.Logos
 	// programs has the connector programs, by the ids of their rows.
@@ -224,7 +226,7 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
 	s := &Service{config: c, DB: db, traces: traces, metrics: httpd.NewMetrics()}
-	s.metrics.Registry().MustRegister(bankMetrics{&s.registry}, &s.domainMetrics, loopMetrics{&s.loops}, certificateMetrics{c.Certificate}, buildMetrics(cmp.Or(c.Version, "development")), limitMetrics(cmp.Or(c.MaxRequests, DefaultMaxRequests)))
+	s.metrics.Registry().MustRegister(bankMetrics{&s.registry}, &s.domainMetrics, loopMetrics{&s.loops}, certificateMetrics{c.Certificate}, buildMetrics(cmp.Or(c.Version, "development")), limitMetrics(cmp.Or(c.MaxRequests, DefaultMaxRequests)), fileMetrics(&s.wrongFiles))
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
