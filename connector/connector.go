@@ -182,7 +182,8 @@ type Initiator interface {
 	Connector
 	// Initiate sends the order once. The context's deadline covers the complete exchange.
 	Initiate(ctx context.Context, o Order) (payment.Report, error)
-	// Status returns the state of the order with o.Key. It never sends an order.
+	// Status returns the state of the order with o.Key. It never sends an order. If it fails, CheckAfter
+	// of the report can lengthen the wait until the next call.
 	Status(ctx context.Context, o Order) (payment.Report, error)
 }
 

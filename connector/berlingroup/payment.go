@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"passerelle/connector"
+	"passerelle/connector/berlingroup/arrival"
 	"passerelle/connector/berlingroup/codes"
 	"passerelle/connector/berlingroup/links"
 	"passerelle/payment"
@@ -57,6 +58,8 @@ type ordering struct {
 	connector.Order
 	memory   orderMemory
 	requests requestLog
+	// wait is the wait that the bank asked for when it refused a request for the status.
+	wait time.Duration
 }
 
 // about makes calls about an order with the memory of the order. It fails with
@@ -84,10 +87,10 @@ func (u unconfirmed) Error() string {
 // identify.
 func (u unconfirmed) Is(target error) bool { return target == connector.ErrUnknownOrder }
 
-// keep adds to a report the requests that the connector made, the bank's id of the order, and the
-// memory if it has changed.
+// keep adds to a report the requests that the connector made, the wait that the bank asked for, the
+// bank's id of the order, and the memory if it has changed.
 func (v *ordering) keep(r payment.Report, err error) (payment.Report, error) {
-	r.Requests = strings.Join(v.requests, ", ")
+	r.Requests, r.CheckAfter = strings.Join(v.requests, ", "), cmp.Or(r.CheckAfter, v.wait)
 	if v.memory.Path == "" {
 		return r, err
 	}
@@ -319,6 +322,7 @@ func (v *ordering) askStatus(ctx context.Context) (paymentStatus, error) {
 		return paymentStatus{}, err
 	}
 	if !a.succeeded() {
+		v.wait = arrival.RetryAfter(a.header, v.now())
 		if err = v.unanswered(r, a); v.refusesToken(r, a) {
 			err = errors.Join(err, errBlind)
 		}

@@ -19,13 +19,10 @@ var stepActions = map[step]payment.Action{
 // action returns the action of the payer or the client, or "" when the connector acts.
 func (v *ordering) action(a *authorisation) payment.Action {
 	action := stepActions[a.Step]
-	if action != payment.Redirect {
-		return action
-	}
-	if v.toConfirm(a) {
+	switch {
+	case action == payment.Redirect && v.toConfirm(a):
 		return payment.Confirm
-	}
-	if a.Page == "" {
+	case action == payment.Redirect && a.Page == "":
 		return ""
 	}
 	return action

@@ -64,18 +64,16 @@ func (s *sieve) withholds(content string, d passerelle.TransactionDetails) bool 
 		before.page = s.page
 	}
 	s.tallies[content] = tally{before.many + 1, before.page}
-	if !s.again && before.page == s.page {
+	switch coming, handed := s.handed[d.Key]; {
+	case !s.again && before.page == s.page:
 		s.handed[d.Key] = d.Coming
 		return false
-	}
-	if !s.again {
+	case !s.again:
 		s.open = true // the next pass withholds it again
 		return true
-	}
-	if coming, handed := s.handed[d.Key]; handed && coming == d.Coming {
+	case handed && coming == d.Coming:
 		return true
-	}
-	if len(s.withheld) >= maxWithheld {
+	case len(s.withheld) >= maxWithheld:
 		return false
 	}
 	s.withheld = append(s.withheld, heldBack{content, before.many + 1, d})

@@ -208,7 +208,7 @@ func (i *Initiation) ask(ctx context.Context, s bankSession, unloaded error) (*p
 		p, err = i.apply(ctx, s, report)
 	}
 	if err != nil && !errors.Is(err, store.ErrConflict) {
-		failed := i.postpone(ctx, s, payment.Report{Memory: report.Memory})
+		failed := i.postpone(ctx, s, payment.Report{Memory: report.Memory, CheckAfter: report.CheckAfter})
 		if taken := s.took(payment.Report{}) || failed == nil && s.took(report); taken || failed == nil {
 			failed = errors.Join(failed, i.keepUntaken(ctx, s, taken, !errors.Is(err, connector.ErrNotSent)))
 		}
@@ -329,14 +329,15 @@ func (i *Initiation) keepNotes(ctx context.Context, s bankSession, p *payment.Pa
 	})
 }
 
-// nextCheck returns the time at which the service next asks the bank, or nil in a final state.
+// nextCheck returns the time at which the service next asks the bank, or nil in a final state. A
+// report without a status comes from a failed call, and can only lengthen the wait.
 func (i *Initiation) nextCheck(d passerelle.Domain, p *payment.Payment, report payment.Report) *time.Time {
 	if p.State.Final() {
 		return nil
 	}
 	now := i.now(d)
 	wait := min(max(now.Sub(p.Created)/4, shortestWait), longestWait)
-	if report.CheckAfter > 0 {
+	if report.CheckAfter > 0 && (report.Status != "" || report.CheckAfter > wait) {
 		wait = min(max(report.CheckAfter, shortestBankWait), longestBankWait)
 	}
 	next := now.Add(wait)

@@ -387,3 +387,23 @@ func TestReturnBeforeTheAnswer(t *testing.T) {
 		}
 	})
 }
+
+// TestWaitsAfterFailures checks that the service waits as long as a bank requests that could not
+// report the status of an order. A short wait must not make the service ask more often.
+func TestWaitsAfterFailures(t *testing.T) {
+	for asked, want := range map[time.Duration]time.Duration{0: 15 * time.Second, time.Second: 15 * time.Second, time.Hour: time.Hour, 1 << 62: 24 * time.Hour} {
+		t.Run(asked.String(), func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *fixture) {
+				w.sent(1)
+				w.line.breaks(nil, func(context.Context, connector.Order, exchange) (payment.Report, error) {
+					return payment.Report{CheckAfter: asked}, errors.New("too many requests")
+				})
+				w.runDue(t, w.Initiation, w.later(time.Minute), one)
+				next := time.UnixMicro(column[int64](w, `SELECT next_check FROM payment`)[0])
+				if wait := next.Sub(noon.Add(time.Minute)); wait != want {
+					t.Errorf("the bank is asked after %v, want %v", wait, want)
+				}
+			})
+		})
+	}
+}
