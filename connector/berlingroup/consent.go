@@ -117,8 +117,7 @@ func (v *reading) admit(ctx context.Context) error {
 	return v.askConsent(ctx)
 }
 
-// askConsent requests a consent from the customer, when the customer is present and has not
-// approved a former consent.
+// askConsent requests a consent when the customer is present and has not approved a former one.
 func (v *reading) askConsent(ctx context.Context) error {
 	if v.approvedFormer(ctx) {
 		return v.granted(ctx)

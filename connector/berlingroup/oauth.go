@@ -44,8 +44,7 @@ func (g *grant) bear(h http.Header) {
 }
 
 // openServer finds the page of the authorisation server that the bank file names. It ignores
-// authorisation servers in links. The state parameter equals the one in the customer's return
-// address.
+// authorisation servers in links. The state parameter is that of the return address.
 func (b *Bank) openServer(ctx context.Context, a *authorisation, p person) error {
 	if b.file.OAuth == nil {
 		return b.fault(request{call: "authorise"}, errNoMetadata, "it requires OAuth, but the bank file has no table oauth")

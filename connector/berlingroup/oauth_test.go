@@ -304,3 +304,30 @@ func TestLostConfirmationsOfConsents(t *testing.T) {
 		t.Errorf("%+v, %v: the calls are %q", o, err, bank.calls)
 	}
 }
+
+// TestBareRefusalsWithTheCustomer: the bank refuses a token without a refresh token with a bare 401.
+// A customer who is present then gives a new consent, because every later read would also fail. If
+// the bank refuses the new token as well, the operator must find the cause.
+func TestBareRefusalsWithTheCustomer(t *testing.T) {
+	bank := newScripted(t, map[string][]scriptedAnswer{
+		"GET /v1/accounts":           once(401, ""),
+		"POST /v1/consents":          once(201, `{"consentStatus":"received","consentId":"C2","_links":{"scaOAuth":{"href":"https://bank.example/"}}}`),
+		"POST /token":                once(200, `{"access_token":"T2","token_type":"Bearer"}`),
+		"GET /v1/consents/C2/status": once(200, `{"consentStatus":"valid"}`), "GET /v1/consents/C2": once(200, `{"consentStatus":"valid"}`),
+		"DELETE consent": once(204, ""),
+	})
+	bank.file += "\n[profile.accounts]\nconsents = [\"global\"]\n"
+	reader, _ := bank.load().Connector().(connector.DataReader)
+	r := &bankReader{t: t, reader: reader, now: noon}
+	r.memory = fmt.Appendf(nil, `{"consent":"C1","valid":true,"until":%q,"approval":{"oauth":{"token":"T1"}}}`, noon.AddDate(0, 1, 0).Format(time.RFC3339))
+	if o, _, err := r.read(false); err == nil || o.State != passerelle.Bug {
+		t.Errorf("without the customer, the read ends with %+v, %v", o, err)
+	}
+	if o, _, err := r.read(true); err != nil || o.State != passerelle.WebauthRequired || o.URL == "" {
+		t.Fatalf("the read ends with %+v, %v; the calls are %q", o, err, bank.calls)
+	}
+	o, err := reader.Read(t.Context(), connector.DataRequest{Present: true, Now: noon, Callback: url.Values{"code": {"K"}}, Memory: r.memory}, nil)
+	if err == nil || o.State != passerelle.Bug || bank.tokens[len(bank.tokens)-1] != "T2" {
+		t.Errorf("after the new consent, the read ends with %+v, %v; the calls are %q", o, err, bank.calls)
+	}
+}

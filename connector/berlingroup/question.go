@@ -32,13 +32,12 @@ func (v *ordering) action(a *authorisation) payment.Action {
 func (v *ordering) show(report *payment.Report, a *authorisation) {
 	report.Action = v.action(a)
 	report.Description = cmp.Or(report.Description, a.Message)
-	if report.Action == payment.Redirect {
+	switch {
+	case report.Action == payment.Redirect:
 		report.ValidateURI = a.Page
-	}
-	if report.Action == payment.FillFields {
+	case report.Action == payment.FillFields:
 		report.Fields = a.fields(v.profile.Name, v.Fields[psuIDField])
-	}
-	if report.Action == "" && a.Step != failed && !v.forsaken() {
+	case report.Action == "" && a.Step != failed && !v.forsaken():
 		report.CheckAfter = shortly
 	}
 }

@@ -251,13 +251,18 @@ func (v *reading) fetch(ctx context.Context, r request) (answer, error) {
 	return a, err
 }
 
-// callAllowed makes a request with the customer's consent and token.
+// callAllowed makes a request with the customer's consent and token. While the customer is present,
+// who can consent again, a bare 401 counts as a refusal of a token without a refresh token. When
+// the customer has just returned, the token is new, so the bare 401 has another cause.
 func (v *reading) callAllowed(ctx context.Context, r request) (answer, error) {
 	r.header = deviceHeader(v.Device)
 	if v.memory.Consent != "" {
 		r.header.Set("Consent-ID", v.memory.Consent)
 	}
-	return v.callGranted(ctx, v.memory.Approval.OAuth, r, v.save)
+	g := v.memory.Approval.OAuth
+	a, err := v.callGranted(ctx, g, r, v.save)
+	a.ungranted = a.ungranted || v.Present && v.Callback == nil && g != nil && g.Token != "" && g.Refresh == ""
+	return a, err
 }
 
 // save stores the memory before the read ends.
