@@ -301,7 +301,7 @@ func (tx *Tx) ReleaseKey(e Execution) {
 	tx.unit.Exec(`DELETE FROM idempotency WHERE +domain_id = $1 AND id = $2 AND run = $3 AND answer IS NULL AND subject IS NULL`, int64(e.Domain), e.ID, e.Run)
 }
 
-// PurgeResponses removes at most limit keys that have expired.
+// PurgeResponses removes at most limit expired keys, but not a key that is claimed meanwhile.
 func (tx *Tx) PurgeResponses(limit int) {
-	tx.unit.Exec(`DELETE FROM idempotency WHERE id IN (SELECT id FROM idempotency WHERE expires < {now} ORDER BY expires` + database.UpTo(limit) + `)`)
+	tx.unit.Exec(`DELETE FROM idempotency WHERE id IN (SELECT id FROM idempotency WHERE expires < {now} ORDER BY expires` + database.UpTo(limit) + `) AND +expires < {now}`)
 }
