@@ -79,8 +79,7 @@ type authorisation struct {
 	// Further means that the bank accepted a value for the step and asks for another value.
 	Further bool `json:"further,omitempty"`
 	// Back means that the customer has returned from a page. Declined means that the customer
-	// returned to the address for refusals. Code is the confirmation code with which the customer
-	// returned.
+	// returned to the address for refusals. Code is the confirmation code of that return.
 	Back     bool   `json:"back,omitempty"`
 	Declined bool   `json:"declined,omitempty"`
 	Code     string `json:"code,omitempty"`
@@ -155,17 +154,17 @@ type challenge struct {
 	Image       []byte `json:"image"`
 	ImageLink   string `json:"imageLink"`
 	Data        texts  `json:"data"`
-	MaxLength   length `json:"otpMaxLength"`
+	MaxLength   number `json:"otpMaxLength"`
 	Format      string `json:"otpFormat"`
 	Information string `json:"additionalInformation"`
 }
 
-// length is a number of characters. Some banks send it as a text. It is zero in any other form.
-type length int
+// number is a whole number. Some banks send it as a text. It is zero in any other form.
+type number int
 
 // UnmarshalJSON reads both forms.
-func (l *length) UnmarshalJSON(form []byte) error {
-	_ = json.Unmarshal(bytes.Trim(form, `"`), (*int)(l)) // the length only helps to find typing errors
+func (n *number) UnmarshalJSON(form []byte) error {
+	_ = json.Unmarshal(bytes.Trim(form, `"`), (*int)(n)) // the service works without the number
 	return nil
 }
 
@@ -182,8 +181,7 @@ func (t *texts) UnmarshalJSON(form []byte) error {
 	return json.Unmarshal(form, (*[]string)(t))
 }
 
-// scaAnswer is the bank's response about an authorisation. Responses to orders and consents contain
-// the same fields.
+// scaAnswer is the bank's response about an authorisation, an order or a consent.
 type scaAnswer struct {
 	Status    string      `json:"scaStatus"`
 	Methods   []scaMethod `json:"scaMethods"`

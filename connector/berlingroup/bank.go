@@ -55,8 +55,7 @@ func Load(path string) (*Bank, error) {
 	}, nil
 }
 
-// Continue takes over the recorded health of the argument former, a bank that was loaded from the
-// same file earlier.
+// Continue takes over the recorded health of a bank that was loaded from the same file earlier.
 func (b *Bank) Continue(former *Bank) { b.health = former.health }
 
 // Path returns the path of the file that the bank was loaded from.

@@ -22,8 +22,7 @@ type Certificate struct {
 	Field string
 	// From and Until are the first and the last instant at which the certificate is valid.
 	From, Until time.Time
-	// Roles are the PSD2 roles in the certificate, such as PSP_PI. A certificate without a PSD2
-	// QCStatement has no roles.
+	// Roles are the PSD2 roles in the certificate, such as PSP_PI. They come from a QCStatement.
 	Roles []string
 	// Kind is roles.Web, roles.Seal, or empty when the certificate names neither. Qualified means
 	// that the certificate has QCStatements, as every qualified certificate does.

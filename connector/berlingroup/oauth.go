@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"passerelle/connector/berlingroup/codes"
 )
@@ -25,6 +26,8 @@ type grant struct {
 	Token string `json:"token,omitempty"`
 	// Refresh is the refresh token, if the bank issued one.
 	Refresh string `json:"refresh,omitempty"`
+	// Ends is the end of Token, if the server reported it.
+	Ends time.Time `json:"ends,omitzero"`
 }
 
 // verifierSize is the size that RFC 7636, section 4.1, recommends, in bytes before encoding.
@@ -78,6 +81,7 @@ func (b *Bank) openServer(ctx context.Context, a *authorisation, p person) error
 type tokens struct {
 	Access  string `json:"access_token"`
 	Refresh string `json:"refresh_token"`
+	Lasts   number `json:"expires_in"` // in seconds
 }
 
 // exchangeCode exchanges the code for a token. It drops a code that the server calls invalid.
@@ -87,8 +91,7 @@ func (b *Bank) exchangeCode(ctx context.Context, a *authorisation, p person) err
 	return err
 }
 
-// refresh gets a new token. If the server says that the refresh token is invalid, refresh drops
-// both stored tokens.
+// refresh gets a new token. If the server calls the refresh token invalid, it drops both tokens.
 func (b *Bank) refresh(ctx context.Context, g *grant, save func(context.Context)) error {
 	supplied, err := b.askTokens(ctx, g, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {g.Refresh}}, save)
 	if err == nil && !supplied {
@@ -107,6 +110,7 @@ func (b *Bank) callGranted(ctx context.Context, g *grant, r request, save func(c
 	}
 	g.bear(r.header)
 	a, err := b.call(ctx, r)
+	a.ungranted = g.Refresh == "" && !g.Ends.IsZero() && b.now().After(g.Ends)
 	if err != nil || a.status != http.StatusUnauthorized || g.Refresh == "" || r.body != nil && !b.refusesToken(r, a) {
 		return a, err
 	}
@@ -174,7 +178,10 @@ func (b *Bank) askTokens(ctx context.Context, g *grant, form url.Values, save fu
 	if supplied.Access == "" {
 		return false, b.fault(r, errMalformed, "its response has no access_token")
 	}
-	g.Code, g.Token, g.Refresh = "", supplied.Access, cmp.Or(supplied.Refresh, g.Refresh)
+	g.Code, g.Token, g.Refresh, g.Ends = "", supplied.Access, cmp.Or(supplied.Refresh, g.Refresh), time.Time{}
+	if supplied.Lasts > 0 {
+		g.Ends = b.now().Add(time.Duration(min(supplied.Lasts, 1<<30)) * time.Second)
+	}
 	save(ctx)
 	return true, nil
 }

@@ -331,3 +331,42 @@ func TestBareRefusalsWithTheCustomer(t *testing.T) {
 		t.Errorf("after the new consent, the read ends with %+v, %v; the calls are %q", o, err, bank.calls)
 	}
 }
+
+// TestTokensThatEnd checks that a bare 401 is about the token once the time has passed for which the
+// authorisation server issued the token without a refresh token. The user then gives a new consent,
+// and the operator learns that the service cannot follow an order.
+func TestTokensThatEnd(t *testing.T) {
+	for _, lasts := range []string{`3600`, `"3600"`} {
+		bank := newScripted(t, map[string][]scriptedAnswer{
+			"POST /token":        once(200, `{"access_token":"T1","token_type":"Bearer","expires_in":`+lasts+`}`),
+			"GET consent/status": once(200, `{"consentStatus":"valid"}`), "GET consent": once(200, `{"consentStatus":"valid"}`),
+			"GET /v1/accounts": {{200, `{"accounts":[]}`}, {401, ""}}, "GET order/status": {{200, `{"transactionStatus":"ACSP"}`}, {401, ""}},
+		})
+		bank.file += "\n[profile.accounts]\nconsents = [\"global\"]\n"
+		loaded, clock := bank.load(), time.Now()
+		loaded.SetClock(func() time.Time { return clock })
+		reader, _ := loaded.Connector().(connector.DataReader)
+		granting := `"approval":{"step":"server","page":"https://bank.example/1","oauth":{"verifier":"v"}}}`
+		read, err := reader.Read(t.Context(), connector.DataRequest{Present: true, Now: noon, Callback: url.Values{"code": {"K"}}, Memory: []byte(`{"consent":"C1",` + granting)}, &taken{})
+		if err != nil || read.State != "" {
+			t.Fatalf("the first read ends with %+v, %v; the calls are %q", read, err, bank.calls)
+		}
+		o := bank.order(`{"path":"` + order1 + `",` + granting)
+		o.able, _ = loaded.Connector().(connector.Initiator)
+		o.Callback, o.Payment.State = url.Values{"code": {"K"}}, payment.Pending
+		if report, err := o.status(); err != nil || report.Status != payment.Processing {
+			t.Fatalf("the first status is %+v, %v", report, err)
+		}
+		for _, ended := range []bool{false, true} {
+			clock = clock.Add(40 * time.Minute)
+			r := &bankReader{t: t, reader: reader, now: noon, memory: read.Memory}
+			want := map[bool]passerelle.ConnectionState{true: passerelle.WebauthRequired, false: passerelle.Bug}[ended]
+			if outcome, _, err := r.read(false); outcome.State != want || (err == nil) != ended {
+				t.Errorf("with a token of %s seconds, ended %v: the read ends with %+v, %v", lasts, ended, outcome, err)
+			}
+			if report, err := o.status(); (err == nil && strings.Contains(report.Remark, "Ask the bank")) != ended {
+				t.Errorf("with a token of %s seconds, ended %v: the status is %+v, %v", lasts, ended, report, err)
+			}
+		}
+	}
+}

@@ -78,8 +78,7 @@ func (f *File) profile() connector.Profile {
 	return p
 }
 
-// approvalLife returns how long an authorisation may take. After that, the bank accepts no
-// approval.
+// approvalLife returns how long an authorisation may take. Later, the bank accepts none.
 func (p *Profile) approvalLife() time.Duration {
 	return time.Duration(p.AuthorisationHours) * time.Hour
 }

@@ -103,8 +103,7 @@ func recall(text []byte) readMemory {
 	return m
 }
 
-// mostFormers is the maximum number of former consents. The approval pages of older ones
-// have long expired.
+// mostFormers is the maximum number of former consents. The approval pages of older ones expired.
 const mostFormers = 10
 
 // withFormer returns the former consents with the present one. Above mostFormers, it first drops

@@ -78,8 +78,7 @@ type answer struct {
 	ungranted bool
 }
 
-// maxSkew is the smallest difference between this machine's clock and the bank's that messages
-// mention.
+// maxSkew is the smallest difference between our clock and the bank's that messages mention.
 const maxSkew = time.Minute
 
 // skew describes the difference between this machine's clock and the bank's, from the header Date
