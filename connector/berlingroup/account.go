@@ -45,8 +45,7 @@ type amount struct {
 	Amount   digits `json:"amount"`
 }
 
-// digits are the digits of an amount, with its sign. The standard has a text. Some banks send a
-// number.
+// digits are the digits of an amount, with its sign: a text or, from some banks, a number.
 type digits string
 
 // UnmarshalJSON reads both forms. A number may have an exponent, and keeps each digit.
@@ -333,8 +332,7 @@ func (p *pages) next(ctx context.Context, into any, next func() string) error {
 	return p.turn(next())
 }
 
-// turn sets the address of the next page from a link. An empty link means that there is no next
-// page.
+// turn sets the address of the next page from a link. An empty link means that none follows.
 func (p *pages) turn(link string) error {
 	if link == "" {
 		p.end = true

@@ -123,8 +123,7 @@ func (c canceller) Cancel(ctx context.Context, o connector.Order) (payment.Repor
 	return c.about(ctx, o, (*ordering).cancel)
 }
 
-// requestID returns the X-Request-ID of an order. The id is the same in every call that sends the
-// order.
+// requestID returns the X-Request-ID of an order. Every call that sends the order has this id.
 func requestID(key string) string {
 	var id [16]byte
 	if raw, err := hex.DecodeString(key); err != nil || copy(id[:], raw) != len(id) {
