@@ -33,8 +33,8 @@ func TestProvidersThatSign(t *testing.T) {
 		d.enter(operators.Administrator)
 		d.shows(d.providersPath(""), []string{"No providers yet."})
 		form := d.providersPath("/new")
-		d.wants(form+"?type=hmac_signature", form, 422, "name:", "type", "hmac_signature", "name", hostile)
-		d.wants(form+"?type=hmac_signature", form, 422, "name:", "type", "hmac_signature")
+		d.wants(form+"?type=hmac_signature", form, 422, "Name:", "type", "hmac_signature", "name", hostile)
+		d.wants(form+"?type=hmac_signature", form, 422, "Name:", "type", "hmac_signature")
 		d.wants(form+"?type=hmac_signature", form, 400, "", "type", "password", "name", "shop")
 		wantActs(t, d)
 		secret := once(t, d.wantsOnce(form+"?type=hmac_signature", form, "shown only once", "type", "hmac_signature", "name", "shop"))
@@ -49,8 +49,8 @@ func TestProvidersThatSign(t *testing.T) {
 		d.shows(d.providersPath(""), []string{"shop", fmt.Sprintf(`href="%s"`, page)}, secret)
 		d.shows(d.webhookPath(hook), []string{fmt.Sprintf(`href="%s"`, page)})
 
-		d.wants(page, page+"/rotate", 422, "overlap:", "overlap", "soon")
-		d.wants(page, page+"/rotate", 422, "overlap:", "overlap", "31d")
+		d.wants(page, page+"/rotate", 422, "Overlap:", "overlap", "soon")
+		d.wants(page, page+"/rotate", 422, "Overlap:", "overlap", "31d")
 		next := once(t, d.wantsOnce(page, page+"/rotate", "The new secret alone signs", "overlap", "2h"))
 		if rotated := d.onlyProvider(); rotated.Secret != secret || rotated.NextSecret != next || rotated.NextFrom == nil {
 			t.Errorf("beside it: %+v", rotated)
@@ -61,9 +61,9 @@ func TestProvidersThatSign(t *testing.T) {
 			t.Errorf("at once: %+v", rotated)
 		}
 
-		d.wants(page+"/edit", page+"/edit", 422, "name:", "name", "")
+		d.wants(page+"/edit", page+"/edit", 422, "Name:", "name", "")
 		d.wants(page+"/edit", page+"/edit", 303, "", "name", "the shop")
-		d.wants(page, page+"/delete", 422, "number:", "number", "1"+fmt.Sprint(kept.ID))
+		d.wants(page, page+"/delete", 422, "Number:", "number", "1"+fmt.Sprint(kept.ID))
 		d.wants(page, page+"/delete", 303, "", "number", fmt.Sprint(kept.ID))
 		if a := d.get(page); a.status != http.StatusNotFound {
 			t.Errorf("after that: %d", a.status)
@@ -85,7 +85,7 @@ func TestProvidersThatGetTokens(t *testing.T) {
 		}
 		for reported, fields := range map[string][]string{
 			"Token endpoint:": with("url", "token.example"), "Client id:": with("client_id", ""), "Client secret:": with("client_secret", ""),
-			"Certificate:": with("public_cert", "x", "private_cert", "y"), "Private key:": with("public_cert", "x"), "name:": with("name", "a/b"),
+			"Certificate:": with("public_cert", "x", "private_cert", "y"), "Private key:": with("public_cert", "x"), "Name:": with("name", "a/b"),
 		} {
 			a := d.wants(form+"?type=oauth", form, 422, reported, fields...)
 			if strings.Contains(a.body, "of-the-client") || strings.Contains(a.body, hostile) {

@@ -136,12 +136,12 @@ func TestLogoKeysAndTextsOfAClient(t *testing.T) {
 		logo := page + "/logo"
 		var picture bytes.Buffer
 		must(t, png.Encode(&picture, image.NewGray(image.Rect(0, 0, 20, 10))))
-		for reported, content := range map[string][]byte{"logo: must be a picture": []byte(hostile), "logo: must have at most": make([]byte, 257<<10)} {
+		for reported, content := range map[string][]byte{"Picture: must be a picture": []byte(hostile), "Picture: must have at most": make([]byte, 257<<10)} {
 			if a := d.upload(page, logo, "logo", content); a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, reported) {
 				t.Errorf("%s: %d %s", reported, a.status, a.body)
 			}
 		}
-		d.wants(page, logo, 422, "logo: must be a picture")
+		d.wants(page, logo, 422, "Picture: must be a picture")
 		if a := d.upload(page, logo, "logo", make([]byte, 1<<20)); a.status != http.StatusRequestEntityTooLarge {
 			t.Errorf("far too much: %d", a.status)
 		}
@@ -169,7 +169,7 @@ func TestLogoKeysAndTextsOfAClient(t *testing.T) {
 			t.Error("the keys are the same")
 		}
 
-		d.wants(page, page+"/config", 422, "key:", "key", " ", "value", "x", "act", "set")
+		d.wants(page, page+"/config", 422, "Key:", "key", " ", "value", "x", "act", "set")
 		d.wants(page, page+"/config", 400, "", "key", "a", "act", "other")
 		d.wants(page, page+"/config", 303, "", "key", "first", "value", hostile, "act", "set")
 		d.wants(page, page+"/config", 303, "", "key", "second", "value", "two\r\nlines", "act", "set")

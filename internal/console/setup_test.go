@@ -163,8 +163,8 @@ func TestConnectors(t *testing.T) {
 			t.Helper()
 			d.wants(page, page, status, text, values...)
 		}
-		keep(422, "sync_frequency: must be", "hidden", "", "mechanism", "", "days", "x")
-		keep(422, "auth_mechanism: must be", "hidden", "", "mechanism", "smoke", "days", "")
+		keep(422, "Days between two synchronisations: must be", "hidden", "", "mechanism", "", "days", "x")
+		keep(422, "Sign-in method: must be", "hidden", "", "mechanism", "smoke", "days", "")
 		keep(400, "", "hidden", "maybe", "mechanism", "", "days", "")
 		d.wantOnRecord()
 		keep(303, "", "hidden", "1", "mechanism", "webauth", "days", "0.5")
@@ -174,7 +174,7 @@ func TestConnectors(t *testing.T) {
 		d.shows(page, []string{`<option value="1" selected>hidden`, "<option selected>webauth", `value="0.5"`})
 		source := shown.Sources[0]
 		where := fmt.Sprint(page, "/sources/", source.ID)
-		d.wants(page, where, 422, "auth_mechanism: must be", "disabled", "0", "mechanism", "smoke")
+		d.wants(page, where, 422, "Sign-in method: must be", "disabled", "0", "mechanism", "smoke")
 		d.wants(page, page+"/sources/999999", 404, "", "disabled", "1")
 		d.wants(page, where, 303, "", "disabled", "1")
 		if read(); shown.Sources[0].Disabled == nil {
@@ -218,11 +218,11 @@ func TestClients(t *testing.T) {
 		d.enter(operators.Developer)
 		list := d.domainPath("/clients")
 		d.shows(list, []string{"test application", d.ClientID})
-		a := d.wants(list, list, 422, "redirect_uris[1]: ", "name", hostile, "redirect_uris", "https://shop.example/back\r\nhttps://shop.example/back?query")
+		a := d.wants(list, list, 422, "Redirect URIs, number 2: ", "name", hostile, "redirect_uris", "https://shop.example/back\r\nhttps://shop.example/back?query")
 		if !strings.Contains(a.body, "https://shop.example/back?query</textarea>") || strings.Contains(a.body, `<b id="planted"`) {
 			t.Errorf("what was typed is lost, or not escaped: %s", a.body)
 		}
-		d.wants(list, list, 422, "name: ", "name", "  ")
+		d.wants(list, list, 422, "Name: ", "name", "  ")
 		d.wantOnRecord()
 
 		a = d.wantsOnce(list, list, "shown only once", "name", hostile, "redirect_uris", "https://shop.example/back\r\n\r\nhttps://shop.example/other")
@@ -256,7 +256,7 @@ func TestClients(t *testing.T) {
 		if old, new := token(secret), token(fresh); old != 401 || new != 200 {
 			t.Errorf("the old secret: %d, the new one: %d", old, new)
 		}
-		d.wants(page, page+"/delete", 422, "number: must be", "number", "1")
+		d.wants(page, page+"/delete", 422, "Number: must be", "number", "1")
 		d.wants(page, page+"/delete", 303, "", "number", id)
 		if got := token(fresh); got != 401 {
 			t.Errorf("after the deletion: %d", got)
@@ -278,7 +278,7 @@ func TestTokens(t *testing.T) {
 		list := d.domainPath("/tokens")
 		d.shows(list, []string{`data-label="Kind">config</td>`, `data-label="Kind">users</td>`}, `data-label="Kind">user <`, d.ConfigToken)
 		d.shows(list+"?all=1", []string{`data-label="Kind">user <small>`}, user)
-		d.wants(list, list, 422, "kind: must be", "kind", "service")
+		d.wants(list, list, 422, "Kind: must be", "kind", "service")
 		a := d.wantsOnce(list, list, "shown only once", "kind", "config")
 		text := once(t, a)
 		id := regexp.MustCompile(`Revoke token (\d+)`).FindStringSubmatch(a.body)[1]
@@ -309,10 +309,10 @@ func TestDomains(t *testing.T) {
 			t.Helper()
 			d.wants(list, list, status, text, values...)
 		}
-		make(422, "name: must not be empty", "name", " ", "kind", "sandbox", "base_url", "https://second.example/2.0")
-		make(422, "base_url: must be an address such as", "name", "second", "kind", "sandbox", "base_url", "second.example")
-		make(422, "name: another domain", "name", d.Domain.Name, "kind", "sandbox", "base_url", "https://second.example/2.0")
-		make(422, "kind: must be", "name", "second", "kind", "other", "base_url", "https://second.example/2.0")
+		make(422, "Name: must not be empty", "name", " ", "kind", "sandbox", "base_url", "https://second.example/2.0")
+		make(422, "Base URL: must be an address such as", "name", "second", "kind", "sandbox", "base_url", "second.example")
+		make(422, "Name: another domain", "name", d.Domain.Name, "kind", "sandbox", "base_url", "https://second.example/2.0")
+		make(422, "Kind: must be", "name", "second", "kind", "other", "base_url", "https://second.example/2.0")
 		make(422, "second factor", "name", "second", "kind", "live", "base_url", "https://second.example/2.0")
 		make(303, "", "name", hostile, "kind", "sandbox", "base_url", "https://second.example/2.0")
 		d.shows(list, []string{"planted", "https://second.example/2.0"}, `<b id="planted"`)
@@ -320,8 +320,8 @@ func TestDomains(t *testing.T) {
 		must(t, err)
 		page := fmt.Sprintf("%s/%d/domain", list, second.ID)
 		d.shows(page, []string{"planted", "The first key is created when it is needed."}, `<b id="planted"`)
-		d.wants(page, page, 422, "base_url: another domain", "base_url", d.Domain.BaseURL)
-		d.wants(page, page, 422, "base_url: must be an address such as", "base_url", "x")
+		d.wants(page, page, 422, "Base URL: another domain", "base_url", d.Domain.BaseURL)
+		d.wants(page, page, 422, "Base URL: must be an address such as", "base_url", "x")
 		d.wants(page, page, 200, "The domain has moved to", "base_url", "https://third.example/2.0")
 		d.wants(page, page+"/sign-key", 303, "")
 		d.shows(page, []string{"https://third.example/2.0"}, "The first key is created")

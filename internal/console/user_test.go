@@ -211,7 +211,7 @@ func TestActsOnUsers(t *testing.T) {
 		d.OK(d.Call("PUT", fmt.Sprint("/users/me/connections/", second), token, nil)) // this waits until the running read has ended
 		d.shows(page, []string{"not present"}, "Synchronisation in progress.")
 
-		d.wants(page, page+"/delete", 422, "number: must be", "number", fmt.Sprint(first))
+		d.wants(page, page+"/delete", 422, "Number: must be", "number", fmt.Sprint(first))
 		if diff := cmp.Diff([]int64{first, second}, d.connections(token)); diff != "" {
 			t.Errorf("connections before the deletion: %s", diff)
 		}
@@ -231,7 +231,7 @@ func TestActsOnUsers(t *testing.T) {
 			t.Errorf("the archive has %d files, and differs from the API's archive: %s", len(files), diff)
 		}
 		page = d.userPath(id, "")
-		d.wants(page, page+"/delete", 422, "number: must be", "number", "")
+		d.wants(page, page+"/delete", 422, "Number: must be", "number", "")
 		d.wants(page, page+"/delete", 303, "", "number", fmt.Sprint(id))
 		if a := d.Call("GET", "/users/me", token, nil); a.Status != 401 {
 			t.Errorf("the user is there: %d", a.Status)

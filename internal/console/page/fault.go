@@ -1,9 +1,11 @@
 package page
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"passerelle"
@@ -83,6 +85,11 @@ var fieldLabels = map[string]string{
 	"event": "Event", "url": "URL", "id_auth": "Authentication provider", "id_service": "Application", "id_user": "Only for user",
 	"data": "Payload", "since": "Since", "config.url": "Token endpoint", "config.client_id": "Client id", "config.client_secret": "Client secret",
 	"config.public_cert": "Certificate", "config.private_cert": "Private key",
+	"number": "Number", "name": "Name", "kind": "Kind", "base_url": "Base URL", "address": "Address", "secret": "Secret", "logo": "Picture",
+	"key": "Key", "overlap": "Overlap", "date": "Date", "signature": "Signature", "reason": "Reason", "password": "New password",
+	"sync_frequency": "Days between two synchronisations", "auth_mechanism": "Sign-in method", "instructions[0].label": "Label",
+	"instructions[0].beneficiary.label": "Name of the payer", "description": "Description",
+	"description_banks": "Description on the page to choose a bank", "description_providers": "Description on the page to choose a provider",
 	"redirect_uris": "Redirect URIs", "primary_color": "Primary colour", "secondary_color": "Secondary colour",
 }
 
@@ -90,9 +97,13 @@ var fieldLabels = map[string]string{
 // API.
 func labelled(wrong *passerelle.Error) string {
 	rest, named := strings.CutPrefix(wrong.Message, wrong.Field+": ")
-	label := fieldLabels[wrong.Field]
+	list, index, _ := strings.Cut(wrong.Field, "[")
+	label := cmp.Or(fieldLabels[wrong.Field], fieldLabels[list])
 	if !named || label == "" {
 		return wrong.Message
+	}
+	if n, err := strconv.Atoi(strings.TrimSuffix(index, "]")); err == nil {
+		label += fmt.Sprintf(", number %d", n+1)
 	}
 	return label + ": " + rest
 }
