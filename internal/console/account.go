@@ -75,28 +75,28 @@ const (
 	wrongCode     = "The six digits are not correct. Type the digits that the app shows now. If they stay wrong, correct the clock of the phone."
 )
 
-// named replaces the error about a wrong password or code with a text that names the field.
-func named(err error, text string) error {
+// named replaces the error about a wrong password or code with a text about the field.
+func named(err error, field, text string) error {
 	if errors.Is(err, operators.ErrRefused) {
-		return passerelle.Conflicting("%s", text)
+		return &passerelle.Error{Kind: passerelle.Conflict, Field: field, Message: text}
 	}
 	return err
 }
 
 func (c *Console) changePassword(pc *page.Context) error {
 	if pc.Field("next") != pc.Field("again") {
-		pc.Problem = "The two new passwords differ."
+		pc.Problem, pc.Wrong = "The two new passwords differ.", "again"
 		return c.account(pc)
 	}
-	return c.backToAccount(pc, named(c.Operators.ChangePassword(pc, pc.Who, pc.Field("present"), pc.Field("next"), c.RequestID(pc)), wrongPassword), "Your password was changed, and your other sessions have ended.")
+	return c.backToAccount(pc, named(c.Operators.ChangePassword(pc, pc.Who, pc.Field("present"), pc.Field("next"), c.RequestID(pc)), "present", wrongPassword), "Your password was changed, and your other sessions have ended.")
 }
 
 func (c *Console) proposeTOTP(pc *page.Context) error {
-	return c.backToAccount(pc, named(c.Operators.ProposeTOTP(pc, pc.Who, pc.Field("present"), c.RequestID(pc)), wrongPassword), "")
+	return c.backToAccount(pc, named(c.Operators.ProposeTOTP(pc, pc.Who, pc.Field("present"), c.RequestID(pc)), "proof", wrongPassword), "")
 }
 
 func (c *Console) confirmTOTP(pc *page.Context) error {
-	return c.backToAccount(pc, named(c.Operators.ConfirmTOTP(pc, pc.Who, pc.Field("code"), c.RequestID(pc)), wrongCode), "The second factor is on.")
+	return c.backToAccount(pc, named(c.Operators.ConfirmTOTP(pc, pc.Who, pc.Field("code"), c.RequestID(pc)), "code", wrongCode), "The second factor is on.")
 }
 
 func (c *Console) withdrawTOTP(pc *page.Context) error {

@@ -71,8 +71,7 @@ func (c *Console) showAudit(pc *page.Context, data auditData) error {
 	if err == nil {
 		err = c.addChain(pc, &data)
 	}
-	if reported, is := page.UserMessage(err); is {
-		pc.Problem = reported
+	if pc.Reports(err) {
 		return pages.Send(pc, "audit", "Audit log", data)
 	}
 	if err != nil {

@@ -209,7 +209,7 @@ func (c *Console) connections(pc *page.Context) error {
 	}
 	connector, known := bankNamed(banks, data.Connector)
 	if !known {
-		pc.Problem = data.ConnectorLabel() + ": must be a connector that reads data"
+		pc.Problem, pc.Wrong = data.ConnectorLabel()+": must be a connector that reads data", "connector"
 		return pages.Send(pc, "connections", "Connections", data)
 	}
 	w := pc.Window(1)

@@ -83,7 +83,7 @@ func (c *Console) createDomain(pc *page.Context) error {
 		Name: strings.TrimSpace(pc.Field("name")), Kind: passerelle.DomainKind(pc.Field("kind")), BaseURL: strings.TrimSpace(pc.Field("base_url")), Created: c.Now(),
 	}
 	if d.Kind == passerelle.Live && !pc.Who.HasSecondFactor() {
-		pc.Problem = "kind: only operators who signed in with a second factor can create a live domain"
+		pc.Problem, pc.Wrong = "Kind: only operators who signed in with a second factor can create a live domain", "kind"
 		return c.domains(pc)
 	}
 	err := domains.Create(pc, c.DB, &d, pc.Record(domains.ActCreate, domains.Subject, 0))

@@ -84,8 +84,7 @@ func (c *Console) payments(pc *page.Context) error {
 		return err
 	}
 	list, err := c.listing(pc, query)
-	if known, is := page.UserMessage(err); is {
-		pc.Problem = known
+	if pc.Reports(err) {
 		return pages.Send(pc, "payments", "Payments", data)
 	}
 	if err != nil {

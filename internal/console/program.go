@@ -29,11 +29,12 @@ type programsData struct {
 	MayChange bool
 }
 
-// programRow is a connector program with its data.
+// programRow is a connector program with its data. Mistyped is set after a mistake in its form.
 type programRow struct {
 	Number    int64
 	Name      string
 	Disturbed bool
+	Mistyped  bool
 	Facts     []page.DetailRow
 }
 
@@ -96,7 +97,7 @@ func (c *Console) programRow(pc *page.Context, p programs.Program) programRow {
 	case monitored && !h.LastSuccess.IsZero():
 		state = "working"
 	}
-	return programRow{p.Number(), cmp.Or(p.Described.Name, p.UUID), monitored && h.Disturbed(), append(page.Details(
+	return programRow{p.Number(), cmp.Or(p.Described.Name, p.UUID), monitored && h.Disturbed(), slices.Contains(pc.Numbers, p.Number()) && pc.Wrong == "number", append(page.Details(
 		"Number", strconv.FormatInt(p.Number(), 10),
 		"UUID", p.UUID,
 		"Address", p.Address,

@@ -67,8 +67,7 @@ func (c *Console) signIn(pc *page.Context) error {
 	pass, err := c.Operators.SignIn(pc, operators.SignInAttempt{
 		Name: pc.Field("name"), Password: pc.Field("password"), Address: c.Address(pc.Request), Request: c.RequestID(pc),
 	})
-	if known, is := page.UserMessage(err); is {
-		pc.Problem = known
+	if pc.Reports(err) {
 		return c.sendSignIn(pc, "sign-in", "Sign in", pc.Field("name"))
 	}
 	if err != nil {
@@ -131,8 +130,7 @@ func (c *Console) takeCode(pc *page.Context) error {
 		return err
 	}
 	pass, err := c.Operators.SecondFactor(pc, token, pc.Field("code"), c.RequestID(pc))
-	if known, is := page.UserMessage(named(err, wrongCode)); is {
-		pc.Problem = known
+	if pc.Reports(named(err, "code", wrongCode)) {
 		return c.sendSignIn(pc, "second-factor", "Second factor", "")
 	}
 	if err != nil {

@@ -49,7 +49,7 @@ func (c *Console) tokens(pc *page.Context) error {
 	if data.ID != "" {
 		id, err := strconv.ParseInt(data.ID, 10, 64)
 		if err != nil || id <= 0 {
-			pc.Problem = "Number: must be the number of a token"
+			pc.Problem, pc.Wrong = "Number: must be the number of a token", "id"
 			return pages.Send(pc, "tokens", "Tokens", data)
 		}
 		f.Only, f.All = id, true

@@ -93,7 +93,7 @@ func (c *Console) sendUsers(pc *page.Context, data usersData, users ...passerell
 func (c *Console) soughtUser(pc *page.Context, data usersData) error {
 	id, err := strconv.ParseInt(data.ID, 10, 64)
 	if err != nil || id <= 0 {
-		pc.Problem = "Number: must be the number of a user"
+		pc.Problem, pc.Wrong = "Number: must be the number of a user", "id"
 		return pages.Send(pc, "users", "Users", data)
 	}
 	u, err := c.Aggregation.User(pc, pc.Domain, passerelle.UserID(id))

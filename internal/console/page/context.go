@@ -29,8 +29,9 @@ type Context struct {
 	Zone   *time.Location
 	// Numbers lists the numbers in the address, in order.
 	Numbers []int64
-	// Problem describes the mistake in the submitted form.
-	Problem string
+	// Problem describes the mistake in the submitted form. Wrong is the name of the field with the
+	// mistake in messages, or empty.
+	Problem, Wrong string
 	// Query is the search text. It is empty on most pages.
 	Query string
 	// Tabs lists links to related pages. It is empty on most pages.
@@ -155,8 +156,7 @@ func (pc *Context) RecordNow(act, subject string, id int64) error {
 // which shows the confirmation `done`. If err has a message for the operator, After calls the
 // function `again`, which shows the former page with this message. After returns every other error.
 func (pc *Context) After(err error, done, address string, again func(*Context) error) error {
-	if known, is := UserMessage(err); is {
-		pc.Problem = known
+	if pc.Reports(err) {
 		return again(pc)
 	}
 	if err != nil {

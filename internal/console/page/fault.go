@@ -80,6 +80,20 @@ func UserMessage(err error) (string, bool) {
 	return "", false
 }
 
+// Reports makes the page describe the mistake that an error is about, and mark the field with the
+// mistake. It returns false for an error without a message for operators.
+func (pc *Context) Reports(err error) bool {
+	text, is := UserMessage(err)
+	if is {
+		pc.Problem = text
+	}
+	var wrong *passerelle.Error
+	if is && errors.As(err, &wrong) {
+		pc.Wrong = wrong.Field
+	}
+	return is
+}
+
 // fieldLabels maps the names of the API's fields to the labels of the fields in forms.
 var fieldLabels = map[string]string{
 	"event": "Event", "url": "URL", "id_auth": "Authentication provider", "id_service": "Application", "id_user": "Only for user",

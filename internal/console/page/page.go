@@ -14,8 +14,10 @@ package page
 import (
 	"embed"
 	"fmt"
+	"html/template"
 	"io/fs"
 	"net/http"
+	"strings"
 
 	"passerelle"
 	"passerelle/internal/web"
@@ -50,9 +52,9 @@ type frame struct {
 	// Menued is the domain of the menu: the domain of the page, or else the domain that the
 	// operator viewed last.
 	Menued *passerelle.Domain
-	// Problem describes the mistake in a form. Done confirms an act, and Failed says why an act had
-	// no success.
-	Problem, Done, Failed string
+	// Problem describes the mistake in a form, and wrong is the name of its field in messages. Done
+	// confirms an act, and Failed says why an act had no success.
+	Problem, Done, Failed, wrong string
 	// Clock is the time on a sandbox's clock. It is nil when the clock shows the real time.
 	Clock *clockReading
 	// Menu has the links to the pages of the domain and of the deployment.
@@ -73,7 +75,7 @@ type Tab struct {
 
 // newFrame returns the frame around the content data.
 func newFrame(pc *Context, data any) frame {
-	f := frame{Searched: pc.host, Operator: pc.Who.Operator.Name, Role: pc.Who.Operator.Role, Problem: pc.Problem, Tabs: pc.Tabs, Data: data}
+	f := frame{Searched: pc.host, Operator: pc.Who.Operator.Name, Role: pc.Who.Operator.Role, Problem: pc.Problem, wrong: pc.Wrong, Tabs: pc.Tabs, Data: data}
 	f.Menued = pc.last
 	if pc.Domain.ID != 0 {
 		f.Domain, f.Menued, f.Query, f.Clock = &pc.Domain, &pc.Domain, pc.Query, pc.readClock()
@@ -87,6 +89,15 @@ func newFrame(pc *Context, data any) frame {
 		f.Form, f.Menu = pc.Who.FormToken(), menuOf(f.Menued, root, pc.Request.URL.Path)
 	}
 	return f
+}
+
+// Invalid returns the attributes of the field with the mistake, and an empty text for other fields.
+// The argument is the name of the field in messages.
+func (f frame) Invalid(field string) template.HTMLAttr {
+	if f.wrong == "" || f.wrong != field && !strings.HasPrefix(f.wrong, field+"[") {
+		return ""
+	}
+	return ` aria-invalid="true" aria-describedby="problem"`
 }
 
 // sheets are the style sheets of the console.

@@ -68,7 +68,7 @@ func (c *handler) receiver(pc *page.Context) error {
 		data.Signature = ""
 	}
 	if err := passerelle.CheckText("name", data.Name, maxName); err != nil {
-		pc.Problem = "Name: at most 200 characters, without control characters"
+		pc.Problem, pc.Wrong = "Name: at most 200 characters, without control characters", "name"
 		return pages.Send(pc, "receiver", "Receiver", data)
 	}
 	w := pc.Window(2)

@@ -104,8 +104,7 @@ func (c *handler) runSandbox(pc *page.Context) error {
 
 // backToSimulation shows the result of an act or the mistake in the form.
 func (c *handler) backToSimulation(pc *page.Context, ran simulation.Result, err error) error {
-	if known, is := page.UserMessage(err); is {
-		pc.Problem = known
+	if pc.Reports(err) {
 		return c.simulation(pc)
 	}
 	if err != nil {
@@ -309,8 +308,7 @@ func (c *handler) playScenario(pc *page.Context) error {
 		return c.scenarios(pc)
 	}
 	p, err := c.Simulation.Play(pc, pc.Domain, pc.Field("scenario"), clients[0], entry)
-	if known, is := page.UserMessage(err); is {
-		pc.Problem = known
+	if pc.Reports(err) {
 		return c.scenarios(pc)
 	}
 	if err != nil {
@@ -327,8 +325,7 @@ func (c *handler) playLogin(pc *page.Context) error {
 		return err
 	}
 	made, err := c.Simulation.Connect(pc, pc.Domain, pc.Field("login"), entry)
-	if known, is := page.UserMessage(err); is {
-		pc.Problem = known
+	if pc.Reports(err) {
 		return c.scenarios(pc)
 	}
 	if err != nil {

@@ -198,8 +198,7 @@ func (h *hooks) resend(pc *page.Context) error {
 		return page.ErrForbidden
 	}
 	err = h.Delivery.Resend(pc, pc.Domain, w, d.ID, pc.Record(delivery.ActResend, delivery.SubjectData, 0))
-	if known, is := page.UserMessage(err); is {
-		pc.Problem = known
+	if pc.Reports(err) {
 		return h.delivery(pc)
 	}
 	if err != nil {

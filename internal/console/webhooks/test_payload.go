@@ -63,13 +63,11 @@ func (h *hooks) test(pc *page.Context) error {
 	}
 	body := pc.Lines("data")
 	payload, err := delivery.TestPayload("data", body)
-	if known, is := page.UserMessage(err); is {
-		pc.Problem = known
+	if pc.Reports(err) {
 		return h.showTest(pc, w, body)
 	}
 	id, err := h.Delivery.Test(pc, pc.Domain, w, payload, pc.Record(delivery.ActTestWebhook, delivery.SubjectWebhook, 0))
-	if known, is := page.UserMessage(err); is {
-		pc.Problem = known
+	if pc.Reports(err) {
 		return h.showTest(pc, w, body)
 	}
 	if err != nil {
@@ -108,8 +106,7 @@ func (h *hooks) verify(pc *page.Context) error {
 		Date: strings.TrimSpace(pc.Field("date")), Signature: strings.TrimSpace(pc.Field("signature")), Body: pc.Lines("body"),
 	}}
 	check, err := h.Delivery.Verify(pc, pc.Domain, data.SignedRequest)
-	if known, is := page.UserMessage(err); is {
-		pc.Problem = known
+	if pc.Reports(err) {
 		return h.showVerifyForm(pc, data)
 	}
 	if err != nil {

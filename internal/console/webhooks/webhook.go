@@ -87,10 +87,7 @@ func (h *hooks) showWebhook(pc *page.Context, w store.Webhook) error {
 		return err
 	}
 	data.addTrouble(pc, w, failure)
-	err = h.listDeliveries(pc, w, &data)
-	if known, is := page.UserMessage(err); is {
-		pc.Problem = known
-	} else if err != nil {
+	if err := h.listDeliveries(pc, w, &data); err != nil && !pc.Reports(err) {
 		return err
 	}
 	return pages.Send(pc, "webhook", fmt.Sprintf("Webhook %d", w.ID), data)
@@ -299,8 +296,7 @@ func (h *hooks) afterAct(pc *page.Context, w store.Webhook, err error, done stri
 	if errors.Is(err, passerelle.NotFound) {
 		err = passerelle.Conflicting("The webhook is deleted; restore it first.")
 	}
-	if known, is := page.UserMessage(err); is {
-		pc.Problem = known
+	if pc.Reports(err) {
 		return h.showWebhook(pc, w)
 	}
 	if err != nil {

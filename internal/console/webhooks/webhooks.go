@@ -246,8 +246,7 @@ func (h *hooks) registerWebhook(pc *page.Context) error {
 			Client: *change.Client, User: *change.User, Event: form.Event, URL: form.URL, Auth: form.Provider, By: pc.By(),
 		}, pc.Record(delivery.ActRegisterWebhook, delivery.SubjectWebhook, 0))
 	}
-	if known, is := page.UserMessage(err); is {
-		pc.Problem = known
+	if pc.Reports(err) {
 		return h.askForWebhook(pc, form)
 	}
 	if err != nil {
@@ -307,8 +306,7 @@ func (h *hooks) changeWebhook(pc *page.Context) error {
 		}
 		_, err = h.Delivery.Update(pc, pc.Domain, w.ID, change, pc.Record(delivery.ActChangeWebhook, delivery.SubjectWebhook, 0))
 	}
-	if known, is := page.UserMessage(err); is {
-		pc.Problem = known
+	if pc.Reports(err) {
 		return h.askForWebhook(pc, form)
 	}
 	if err != nil {
