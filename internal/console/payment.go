@@ -431,10 +431,12 @@ func (d paymentData) Simulates() bool {
 
 // confirmData is the content of the page that asks again before an act.
 type confirmData struct {
-	ID            passerelle.PaymentID
-	State         page.StateWord
-	Amount, Payee string
-	Account       string
+	ID    passerelle.PaymentID
+	State page.StateWord
+	// Account is the payee's account number, and Reason is the operator's input.
+	Amount, Payee, Account, Reason string
+	// Question is the number of the bank's question.
+	Question int64
 	// Revealable is set when the page masks a payee that the operator may see.
 	Revealable, Revealed bool
 	actButton
@@ -456,7 +458,7 @@ func (c *Console) askAgain(pc *page.Context, revealed bool) error {
 	if err != nil {
 		return err
 	}
-	act := pc.Request.URL.Query().Get("act")
+	act := pc.Request.FormValue("act")
 	buttons := c.acts(pc, p, last)
 	i := slices.IndexFunc(buttons, func(b actButton) bool { return b.Effect != "" && b.Act == act })
 	if i < 0 {
@@ -465,7 +467,7 @@ func (c *Console) askAgain(pc *page.Context, revealed bool) error {
 	}
 	return pages.Send(pc, "payment-confirm", buttons[i].Label, confirmData{
 		ID: p.ID, State: page.StateWord(p.State), Amount: totalText(p), Payee: payeeText(pc, p, revealed), Account: accountText(p.Instructions[0].Beneficiary, revealed),
-		Revealable: !revealed && pc.MayReveal(), Revealed: revealed, actButton: buttons[i],
+		Question: last.Number, Reason: pc.Field("reason"), Revealable: !revealed && pc.MayReveal(), Revealed: revealed, actButton: buttons[i],
 	})
 }
 
@@ -495,24 +497,29 @@ func (c *Console) act(pc *page.Context) error {
 	default:
 		return page.ErrForm
 	}
-	if known, is := page.UserMessage(err); is {
-		pc.Problem = known
-		return c.show(pc, false)
+	return pc.After(err, doneTexts[act], pc.Request.URL.Path, c.showMistake)
+}
+
+// showMistake shows the form with a wrong reason again. After another mistake, it shows the payment.
+func (c *Console) showMistake(pc *page.Context) error {
+	if pc.Wrong == "reason" {
+		return c.askAgain(pc, false)
 	}
+	return c.show(pc, false)
+}
+
+// confirm answers the action confirm. It fails if the bank has since asked another question.
+func (c *Console) confirm(pc *page.Context, p *payment.Payment, act string, entry store.Audit) error {
+	cancelling := act == actConfirmCancellation || act == actRefuseCancellation
+	if cancelling != (p.Detail == payment.Cancelling) {
+		return passerelle.Conflicting("The bank has asked another question since you opened the page.")
+	}
+	question, err := page.ParseID[int64]("question", pc.Field("question"))
 	if err != nil {
 		return err
 	}
-	return pc.Lead(pc.Request.URL.Path, doneTexts[act])
-}
-
-// confirm answers the action confirm. It fails if the bank asked about the payment when the operator
-// opened the page, and asks about a cancellation now, or the other way round.
-func (c *Console) confirm(pc *page.Context, p *payment.Payment, act string, entry store.Audit) error {
-	if (act == actConfirmCancellation || act == actRefuseCancellation) != (p.Detail == payment.Cancelling) {
-		return passerelle.Conflicting("The bank has asked another question since you opened the page.")
-	}
-	said := initiation.ActionAnswer{Action: payment.Confirm, Yes: act == actConfirm || act == actConfirmCancellation}
-	_, err := c.Initiation.Answer(pc, pc.Domain, p.ID, payment.ByClient, said, entry)
+	said := initiation.ActionAnswer{Action: payment.Confirm, Question: question, Cancelling: cancelling, Yes: act == actConfirm || act == actConfirmCancellation}
+	_, err = c.Initiation.Answer(pc, pc.Domain, p.ID, payment.ByClient, said, entry)
 	return err
 }
 
