@@ -75,6 +75,8 @@ type shown struct {
 	at *url.URL
 }
 
+var lastLink = regexp.MustCompile(`<a class="button" href="([^"]*step=done[^"]*)"`)
+
 func (p *walker) open(address string) shown {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, address, nil)
@@ -86,9 +88,9 @@ func (p *walker) follow(request *http.Request) shown {
 	p.t.Helper()
 	for range 10 {
 		got := p.once(request)
-		if _, done, said := strings.Cut(got.header.Get("Refresh"), "url="); said && strings.Contains(done, "step=done") {
+		if done := lastLink.FindStringSubmatch(got.body); done != nil && !strings.Contains(got.body, `class="button quiet"`) {
 			p.acknowledged = got.body
-			got.location = done // the page itself does this after the confirmation
+			got.location = html.UnescapeString(done[1]) // the person presses the only button of the page
 		}
 		if got.location == "" {
 			return shown{got, request.URL}

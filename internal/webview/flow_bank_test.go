@@ -1,0 +1,52 @@
+package webview_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"passerelle"
+	"passerelle/connector"
+)
+
+// sendFlow sends the form of a page about a connection, and returns the response after redirects.
+func (s *stack) sendFlow(t *testing.T, a answer, pairs ...string) answer {
+	t.Helper()
+	form := url.Values{"csrf": {regexpOne(t, `name="csrf" value="([^"]*)"`, a.body)}, "step": {regexpOne(t, `name="step" value="(begin|fill|share)"`, a.body)}}
+	for i := 0; i < len(pairs); i += 2 {
+		form.Add(pairs[i], pairs[i+1])
+	}
+	return s.walk(t, s.post(t, regexpOne(t, `method="post" action="([^"]*)"`, a.body), "same-origin", form))
+}
+
+// holding makes an institution report a number of accounts. Each read reports other accounts.
+func holding(i institutionConnector, n int) institutionConnector {
+	reads := 0
+	i.read = func(_ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
+		reads++
+		accounts := make([]passerelle.AccountDetails, n)
+		for k := range accounts {
+			accounts[k] = passerelle.AccountDetails{Key: fmt.Sprint(reads, "-", k), Name: fmt.Sprint("Account ", k), Type: "checking", Currency: "EUR"}
+		}
+		return connector.Outcome{}, out.Accounts(accounts)
+	}
+	return i
+}
+
+// The page that says what a person shares stays until the person presses its button. A person may
+// need any time to read the page.
+func TestTheLastPageStays(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		s.offer(t, holding(newInstitutionConnector(1, "Banque du Lac", "FR"), 1))
+		page := s.sendFlow(t, s.openFlow(t))
+		page = s.sendFlow(t, page, "account", regexpOne(t, `name="account" value="(\d+)"`, page.body))
+		if page.header.Get("Refresh") != "" || !strings.Contains(page.body, "Banque du Lac: you share 1 account.") {
+			t.Errorf("the page leads to %q: %s", page.header.Get("Refresh"), page.body)
+		}
+		back := s.get(t, regexpOne(t, `<a class="button" href="([^"]*)"`, page.body))
+		if !strings.HasPrefix(back.location, "https://shop.example/back?connection_id=") {
+			t.Errorf("the button leads to %q", back.location)
+		}
+	})
+}
