@@ -109,8 +109,7 @@ func (r Reader) CountBankAccounts(ctx context.Context, f AccountFilter) (int64, 
 	return f.selection().Count(ctx, r.rows)
 }
 
-// AccountsOf lists all accounts of a connection for its sync, including disabled and deleted
-// accounts.
+// AccountsOf lists all accounts of a connection, including disabled and deleted accounts.
 func (r Reader) AccountsOf(ctx context.Context, domain passerelle.DomainID, connection passerelle.ConnectionID) ([]StoredAccount, error) {
 	return database.Collect(ctx, r.rows, scanAccount, `SELECT `+accountColumns+` FROM bank_account a WHERE a.domain_id = $1 AND a.connection_id = $2 ORDER BY a.id`,
 		int64(domain), int64(connection))

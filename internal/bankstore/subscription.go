@@ -93,8 +93,8 @@ func (r Reader) CountSubscriptions(ctx context.Context, f SubscriptionFilter) (i
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM subscription s WHERE `+c.String(), c.Args...)
 }
 
-// SubscriptionsOf lists all subscriptions of a connection for its sync, including disabled and
-// deleted subscriptions.
+// SubscriptionsOf lists all subscriptions of a connection, including disabled and deleted
+// subscriptions.
 func (r Reader) SubscriptionsOf(ctx context.Context, domain passerelle.DomainID, connection passerelle.ConnectionID) ([]StoredSubscription, error) {
 	return database.Collect(ctx, r.rows, scanSubscription, `SELECT `+subscriptionColumns+` FROM subscription s WHERE s.domain_id = $1 AND s.connection_id = $2 ORDER BY s.id`,
 		int64(domain), int64(connection))

@@ -3,11 +3,14 @@ package webview_test
 import (
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/store"
 )
 
 // sendFlow sends the form of a page about a connection, and returns the response after redirects.
@@ -47,6 +50,26 @@ func TestTheLastPageStays(t *testing.T) {
 		back := s.get(t, regexpOne(t, `<a class="button" href="([^"]*)"`, page.body))
 		if !strings.HasPrefix(back.location, "https://shop.example/back?connection_id=") {
 			t.Errorf("the button leads to %q", back.location)
+		}
+	})
+}
+
+// Accounts that the institution no longer reports do not count towards a limit of the page. The
+// person can share all accounts that the institution reports.
+func TestSharingAfterManyDeletedAccounts(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		const many = 600
+		s.offer(t, holding(newInstitutionConnector(1, "Banque du Lac", "FR"), many))
+		page := s.sendFlow(t, s.openFlow(t))
+		users, err := s.DB.Users(t.Context(), s.domain.ID, store.UserWindow{Limit: 1})
+		must(t, err)
+		id, err := strconv.ParseInt(regexpOne(t, `connection=(\d+)`, page.body), 10, 64)
+		must(t, err)
+		_, err = s.data.Resume(t.Context(), s.domain, users[0].ID, passerelle.ConnectionID(id), aggregation.Request{})
+		must(t, err)
+		page = s.sendFlow(t, page, "paged", "1", "next", "150", "all", "1")
+		if want := fmt.Sprintf("Banque du Lac: you share %d accounts.", many); !strings.Contains(page.body, want) {
+			t.Errorf("the page does not say %q: %s", want, page.body)
 		}
 	})
 }

@@ -137,6 +137,9 @@ func (w *Webview) describe(pc *pageContext, t *flowSession, all []bankstore.Conn
 	return details, nil
 }
 
+// mostItems is the largest number of accounts that one query loads.
+const mostItems = 1000
+
 // accountNames returns the short names of the accounts of connections.
 func (w *Webview) accountNames(pc *pageContext, t *flowSession, ids []passerelle.ConnectionID) (map[passerelle.ConnectionID][]string, error) {
 	filter := bankstore.AccountFilter{Domain: pc.domain.ID, User: t.User, Connections: ids, All: true}

@@ -12,7 +12,6 @@ import (
 	"passerelle/internal/aggregation"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/imports"
-	"passerelle/internal/store"
 	"passerelle/internal/web"
 	"passerelle/internal/webview/chooser"
 )
@@ -61,36 +60,27 @@ type shareable struct {
 	subscriptions []bankstore.StoredSubscription
 }
 
-// mostItems is the largest number of accounts that one query loads, and also the largest number of
-// subscriptions. The page for sharing shows no further items.
-const mostItems = 1000
-
 // shareable returns what the client's link offers.
 func (w *Webview) shareable(pc *pageContext, s *flowConnection) (shareable, error) {
 	return w.matching(pc, s, s.Filter)
 }
 
 func (w *Webview) matching(pc *pageContext, s *flowConnection, f filter) (shareable, error) {
-	var (
-		all shareable
-		err error
-	)
-	window := store.Window{Limit: mostItems}
-	all.accounts, err = bankstore.From(w.DB).BankAccounts(pc.context(), bankstore.AccountFilter{Domain: pc.domain.ID, User: s.User, Connection: s.c.ID, All: true}, window)
+	accounts, err := bankstore.From(w.DB).AccountsOf(pc.context(), pc.domain.ID, s.c.ID)
 	if err != nil {
-		return all, fmt.Errorf("list the accounts of connection %d: %w", s.c.ID, err)
+		return shareable{}, fmt.Errorf("list the accounts of connection %d: %w", s.c.ID, err)
 	}
-	all.subscriptions, err = bankstore.From(w.DB).Subscriptions(pc.context(), bankstore.SubscriptionFilter{Domain: pc.domain.ID, User: s.User, Connection: s.c.ID, All: true}, window)
+	subscriptions, err := bankstore.From(w.DB).SubscriptionsOf(pc.context(), pc.domain.ID, s.c.ID)
 	if err != nil {
-		return all, fmt.Errorf("list the subscriptions of connection %d: %w", s.c.ID, err)
+		return shareable{}, fmt.Errorf("list the subscriptions of connection %d: %w", s.c.ID, err)
 	}
-	all.accounts = slices.DeleteFunc(all.accounts, func(a bankstore.StoredAccount) bool {
+	accounts = slices.DeleteFunc(accounts, func(a bankstore.StoredAccount) bool {
 		return a.Deleted != nil || !f.account(a.BankAccount)
 	})
-	all.subscriptions = slices.DeleteFunc(all.subscriptions, func(one bankstore.StoredSubscription) bool {
+	subscriptions = slices.DeleteFunc(subscriptions, func(one bankstore.StoredSubscription) bool {
 		return one.Deleted != nil || !f.subscriptions()
 	})
-	return all, nil
+	return shareable{accounts, subscriptions}, nil
 }
 
 // showSharing shows the items that the person can share. At first, it ticks only items that are
