@@ -2,6 +2,7 @@ package webview_test
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -70,6 +71,32 @@ func TestSharingAfterManyDeletedAccounts(t *testing.T) {
 		page = s.sendFlow(t, page, "paged", "1", "next", "150", "all", "1")
 		if want := fmt.Sprintf("Banque du Lac: you share %d accounts.", many); !strings.Contains(page.body, want) {
 			t.Errorf("the page does not say %q: %s", want, page.body)
+		}
+	})
+}
+
+// The pages offer to change the bank only if there is another one.
+func TestOtherBanks(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		one := newInstitutionConnector(1, "Banque du Lac", "FR")
+		one.profile.Data.Fields = []connector.Field{{Name: "login", Label: "Login", Type: "text", Required: true}}
+		one.read = func(connector.DataRequest, connector.Sink) (connector.Outcome, error) {
+			return connector.Outcome{State: passerelle.WebsiteUnavailable}, nil
+		}
+		for n, all := range [][]connector.Connector{{one}, {one, newInstitutionConnector(2, "Island Bank", "GB")}} {
+			s.offer(t, all...)
+			page := s.openFlow(t)
+			if n > 0 {
+				page = s.get(t, regexpOne(t, `href="([^"]*bank=`+one.profile.UUID+`[^"]*)"`, page.body))
+			}
+			missing := s.sendFlow(t, page)
+			if missing.status != http.StatusUnprocessableEntity || strings.Contains(missing.body, ">Change bank</a>") != (n > 0) {
+				t.Errorf("with %d other banks, the page without a login is %d: %s", n, missing.status, missing.body)
+			}
+			failed := s.sendFlow(t, missing, "field.login", "anna")
+			if !strings.Contains(failed.body, "cannot be reached") || strings.Contains(failed.body, ">Choose another bank</a>") != (n > 0) {
+				t.Errorf("with %d other banks, the page of the failed connection is %s", n, failed.body)
+			}
 		}
 	})
 }

@@ -204,7 +204,7 @@ func (w *Webview) connect(pc *pageContext, t *flowSession, b wire.Bank, r aggreg
 	pc.problem, pc.notice = entryProblem(err), noticeOf(err)
 	switch {
 	case pc.problem.key != "" || pc.notice != "":
-		return w.askCredentials(pc, t, b, true)
+		return w.chooseInstitution(pc, t) // the address names the bank of the form
 	case errors.Is(err, passerelle.NotFound):
 		return w.refuseLink(pc, t, errEnded) // somebody has deleted the user
 	case errors.Is(err, store.ErrRepeated):

@@ -309,6 +309,9 @@ func (w *Webview) showState(pc *pageContext, s *flowConnection) error {
 	}
 	if s.Flow == flowConnect {
 		body.frame = body.at(stepsOfConnect, 2)
+		if body.Back, err = w.otherBanks(pc, s); err != nil {
+			return err
+		}
 	}
 	if body.Step == "bank" {
 		return w.showBankLink(pc, s, body)
@@ -318,6 +321,16 @@ func (w *Webview) showState(pc *pageContext, s *flowConnection) error {
 		page = watching(page, readAgain, "")
 	}
 	return pages.Send(pc.writer, page)
+}
+
+// otherBanks returns the address of the list of institutions. It returns an empty text without another
+// institution, and for a connection that has worked before.
+func (w *Webview) otherBanks(pc *pageContext, s *flowConnection) (string, error) {
+	all, err := w.offered(pc, s.Filter)
+	if len(all) < 2 || s.c.Established != nil {
+		return "", err
+	}
+	return pc.to(s.flowSession), nil
 }
 
 // stateBody returns the content about the state of a connection, and what the person can do about
@@ -339,9 +352,6 @@ func (w *Webview) stateBody(pc *pageContext, s *flowConnection, step string) (fl
 	}
 	if body.Step = here.step; here.step != "" {
 		body.Button = pc.words.Say("stand." + here.step + ".button")
-	}
-	if s.Flow == flowConnect && s.c.Established == nil {
-		body.Back = pc.to(s.flowSession)
 	}
 	if here.step == "bank" {
 		body.Seen = strconv.FormatInt(s.c.Sync, 10)
