@@ -186,7 +186,7 @@ func (r Reader) CountConnections(ctx context.Context, domain passerelle.DomainID
 }
 
 // ConnectionSecrets loads the two secrets that a connector needs: the values that the user entered,
-// and the memory of the last sync.
+// and the memory of the last sync. It fails with ErrSealed when they cannot be decrypted.
 func (r Reader) ConnectionSecrets(ctx context.Context, domain passerelle.DomainID, id passerelle.ConnectionID) (map[string]string, []byte, error) {
 	sealed, err := database.One(ctx, r.rows, scanSecrets, `SELECT credentials, memory FROM connection WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), int64(id))
 	if err != nil {
@@ -213,7 +213,7 @@ func (r Reader) openSecrets(domain passerelle.DomainID, id passerelle.Connection
 
 	plain, err := r.source.Unseal(connectionPlace(domain, id, "credentials"), sealed.credentials)
 	if err != nil {
-		return nil, nil, fmt.Errorf("open the credentials of connection %d: %w", id, err)
+		return nil, nil, fmt.Errorf("%w: the credentials of connection %d: %w", store.ErrSealed, id, err)
 	}
 	if err := json.Unmarshal(plain, &values); err != nil {
 		return nil, nil, fmt.Errorf("read the credentials of connection %d: %w", id, err)
@@ -223,7 +223,7 @@ func (r Reader) openSecrets(domain passerelle.DomainID, id passerelle.Connection
 	}
 	memory, err = r.source.Unseal(connectionPlace(domain, id, "memory"), sealed.memory)
 	if err != nil {
-		return nil, nil, fmt.Errorf("open the memory of connection %d: %w", id, err)
+		return nil, nil, fmt.Errorf("%w: the memory of connection %d: %w", store.ErrSealed, id, err)
 	}
 	return values, memory, nil
 }

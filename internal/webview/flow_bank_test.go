@@ -10,8 +10,12 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/connector/sandbox"
+	"passerelle/connector/sandbox/customers"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/servicetest"
 	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
 )
 
 // sendFlow sends the form of a page about a connection, and returns the response after redirects.
@@ -97,6 +101,24 @@ func TestOtherBanks(t *testing.T) {
 			if !strings.Contains(failed.body, "cannot be reached") || strings.Contains(failed.body, ">Choose another bank</a>") != (n > 0) {
 				t.Errorf("with %d other banks, the page of the failed connection is %s", n, failed.body)
 			}
+		}
+	})
+}
+
+// Credentials that cannot be decrypted must not hide a person's connections.
+func TestCredentialsThatCannotBeDecrypted(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, address string) {
+		s := servicetest.Start(t, address, servicetest.Options{})
+		s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{returnURL}}))
+		p := newWalker(t, s)
+		damaged, intact := p.connection("anna"), p.connection("berta")
+		page := p.open(p.link("connect", "connector_uuids", sandbox.TestConnector))
+		page = p.settled(p.send(page, "begin", "field.login", "carla", "field.password", "0000")).shows(t, `value="carla"`)
+		storetest.Break(t, address, fmt.Sprintf(`UPDATE connection SET credentials = (SELECT x.credentials FROM connection x WHERE x.id = %[1]s) WHERE id <> %[1]s`, intact))
+		p.open(page.at.String()).shows(t, "did not accept these sign-in details").lacks(t, "carla", customers.Password)
+		list := p.open(p.link("manage")).shows(t, "Your connections", "Login be…").lacks(t, "Login an…")
+		if !strings.Contains(list.body, "connection="+damaged) || !strings.Contains(list.body, "connection="+intact) {
+			t.Errorf("the list is not complete: %s", list.body)
 		}
 	})
 }

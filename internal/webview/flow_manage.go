@@ -206,10 +206,11 @@ func (w *Webview) loginHint(pc *pageContext, c bankstore.Connection) ([]string, 
 	return []string{pc.words.Say("list.login", string(login[:min(2, (len(login)+1)/2)])+"…")}, nil
 }
 
-// login returns the login that the person has entered for a connection, or an empty text.
+// login returns the login that the person has entered for a connection. It returns an empty text for
+// a connection without a login, and for credentials that cannot be decrypted.
 func (w *Webview) login(pc *pageContext, c bankstore.Connection) (string, error) {
 	values, _, err := bankstore.From(w.DB).ConnectionSecrets(pc.context(), pc.domain.ID, c.ID)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrSealed) {
 		return "", fmt.Errorf("read the login of connection %d: %w", c.ID, err)
 	}
 	return values["login"], nil
