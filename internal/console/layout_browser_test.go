@@ -1,0 +1,35 @@
+package console_test
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"passerelle/internal/operators"
+	"passerelle/internal/servicetest"
+	"passerelle/internal/store/storetest"
+)
+
+// TestLongWordsInABrowser checks that long words in a name and a label push no column out of sight,
+// and that a name has the width of a phone.
+func TestLongWordsInABrowser(t *testing.T) {
+	t.Parallel()
+	p := arriveAt(t, servicetest.Start(t, storetest.SQLite(t), servicetest.Options{}), operators.Viewer, 1280, 900)
+	draft := servicetest.Draft()
+	line(draft)["label"] = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft"
+	line(draft)["beneficiary"].(map[string]any)["label"] = "Wohnungsbaugenossenschaft Mecklenburg"
+	id := p.Create(p.Token("payments:admin"), draft)
+	for _, path := range []string{p.domainPath("/payments"), p.paymentPath(id)} {
+		p.open(path)
+		p.do(servicetest.Shown(`main td.words`))
+		if got := p.value(`[...document.querySelectorAll("main .sideways")].every((e) => e.scrollWidth <= e.clientWidth)`); got != "true" {
+			t.Errorf("%s: a table is wider than its place", path)
+		}
+	}
+	p.do(chromedp.EmulateViewport(320, 700))
+	p.open(p.domainPath("/payments"))
+	p.do(servicetest.Shown(`main td.words`))
+	if got := p.value(`document.querySelector("main td.words").offsetHeight < 60`); got != "true" {
+		t.Errorf("the name is squeezed: it is %s pixels wide", p.value(`document.querySelector("main td.words").offsetWidth`))
+	}
+}
