@@ -1,8 +1,10 @@
 package console_test
 
 import (
+	"fmt"
 	"testing"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"passerelle/internal/operators"
@@ -31,5 +33,23 @@ func TestLongWordsInABrowser(t *testing.T) {
 	p.do(servicetest.Shown(`main td.words`))
 	if got := p.value(`document.querySelector("main td.words").offsetHeight < 60`); got != "true" {
 		t.Errorf("the name is squeezed: it is %s pixels wide", p.value(`document.querySelector("main td.words").offsetWidth`))
+	}
+}
+
+// TestPrintingInABrowser checks that a printed payment has no buttons, no menu and no cut tables.
+func TestPrintingInABrowser(t *testing.T) {
+	t.Parallel()
+	p := arriveAt(t, servicetest.Start(t, storetest.SQLite(t), servicetest.Options{}), operators.Administrator, 794, 1100)
+	p.open(p.paymentPath(p.Create(p.Token("payments:admin"), servicetest.Draft())))
+	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
+	must(t, err)
+	for _, unwanted := range []string{"button", ".button", ".bar", ".menu"} {
+		script := fmt.Sprintf(`[...document.querySelectorAll(%q)].filter((e) => e.checkVisibility()).length`, unwanted)
+		if got := p.value(script); got != "0" {
+			t.Errorf("on paper, there are %s of %s", got, unwanted)
+		}
+	}
+	if got := p.value(`document.documentElement.scrollWidth <= innerWidth`); got != "true" {
+		t.Error("a part of the page is outside the paper")
 	}
 }
