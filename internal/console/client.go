@@ -14,16 +14,16 @@ import (
 func (c *Console) clientRoutes() []page.Route {
 	return []page.Route{
 		page.Get("domains/#/clients", c.clients),
-		page.Post("domains/#/clients", c.createClient),
+		page.SetUp("domains/#/clients", c.createClient),
 		page.Get("domains/#/clients/#", c.client),
-		page.Post("domains/#/clients/#", c.changeClient),
-		page.Post("domains/#/clients/#/secret", c.resetSecret),
-		page.Post("domains/#/clients/#/delete", c.deleteClient),
-		page.Post("domains/#/clients/#/keys", c.makeKeys),
+		page.SetUp("domains/#/clients/#", c.changeClient),
+		page.SetUp("domains/#/clients/#/secret", c.resetSecret),
+		page.SetUp("domains/#/clients/#/delete", c.deleteClient),
+		page.SetUp("domains/#/clients/#/keys", c.makeKeys),
 		page.Get("domains/#/clients/#/logo/#", c.clientLogo),
 		{Method: http.MethodPost, Pattern: "domains/#/clients/#/logo", Serve: c.setLogo, Room: access.MaxLogo},
-		page.Post("domains/#/clients/#/logo/delete", c.deleteLogo),
-		page.Post("domains/#/clients/#/config", c.configureClient),
+		page.SetUp("domains/#/clients/#/logo/delete", c.deleteLogo),
+		page.SetUp("domains/#/clients/#/config", c.configureClient),
 	}
 }
 
@@ -91,9 +91,6 @@ func (c *Console) clients(pc *page.Context) error {
 
 // createClient creates an application with a name and redirect URIs, and shows its secret.
 func (c *Console) createClient(pc *page.Context) error {
-	if !pc.MaySetUp() {
-		return page.ErrForbidden
-	}
 	form := typedClient(pc)
 	made, secret, err := c.Access.Create(pc, pc.Domain.ID, form.change(), pc.Record(access.ActCreateClient, access.SubjectClient, 0))
 	if err != nil {
@@ -142,9 +139,6 @@ func (c *Console) client(pc *page.Context) error {
 
 // changeClient changes an application.
 func (c *Console) changeClient(pc *page.Context) error {
-	if !pc.MaySetUp() {
-		return page.ErrForbidden
-	}
 	id := clientID(pc)
 	_, _, err := c.Access.Update(pc, pc.Domain.ID, id, typedClient(pc).change(), pc.Record(access.ActChangeClient, access.SubjectClient, 0))
 	return pc.After(err, "The application was changed.", pc.Path("/clients/%d", id), c.client)
@@ -152,9 +146,6 @@ func (c *Console) changeClient(pc *page.Context) error {
 
 // resetSecret gives an application a new secret, and shows it.
 func (c *Console) resetSecret(pc *page.Context) error {
-	if !pc.MaySetUp() {
-		return page.ErrForbidden
-	}
 	id := clientID(pc)
 	one, secret, err := c.Access.Update(pc, pc.Domain.ID, id, access.ClientUpdate{ResetSecret: true}, pc.Record(access.ActResetSecret, access.SubjectClient, 0))
 	if err != nil {
@@ -165,9 +156,6 @@ func (c *Console) resetSecret(pc *page.Context) error {
 
 // deleteClient deletes an application after the operator has typed the application's number.
 func (c *Console) deleteClient(pc *page.Context) error {
-	if !pc.MaySetUp() {
-		return page.ErrForbidden
-	}
 	id := clientID(pc)
 	err := pc.Confirmed(int64(id))
 	if err == nil {

@@ -19,7 +19,7 @@ func (c *Console) domainRoutes() []page.Route {
 		page.Post("domains", c.createDomain),
 		page.Get("domains/#/domain", c.domainPage),
 		page.Post("domains/#/domain", c.moveDomain),
-		page.Post("domains/#/domain/sign-key", c.rotateSignKey),
+		page.SetUp("domains/#/domain/sign-key", c.rotateSignKey),
 	}
 }
 
@@ -139,9 +139,6 @@ func (c *Console) moveDomain(pc *page.Context) error {
 
 // rotateSignKey generates a new key. Signed API responses use this key from now on.
 func (c *Console) rotateSignKey(pc *page.Context) error {
-	if !pc.MaySetUp() {
-		return page.ErrForbidden
-	}
 	_, err := c.Access.RotateAnswerKey(pc, pc.Domain.ID, pc.Record(access.ActRotateSignKey, domains.Subject, 0))
 	return pc.After(err, "Answers are signed with a new key.", pc.Path("/domain"), c.domainPage)
 }

@@ -14,8 +14,8 @@ import (
 func (c *Console) tokenRoutes() []page.Route {
 	return []page.Route{
 		page.Get("domains/#/tokens", c.tokens),
-		page.Post("domains/#/tokens", c.createToken),
-		page.Post("domains/#/tokens/#/revoke", c.revokeToken),
+		page.SetUp("domains/#/tokens", c.createToken),
+		page.SetUp("domains/#/tokens/#/revoke", c.revokeToken),
 	}
 }
 
@@ -75,9 +75,6 @@ func (c *Console) tokenRow(pc *page.Context, t store.Token) tokenRow {
 
 // createToken creates a token for the operator's own programs, and shows the token.
 func (c *Console) createToken(pc *page.Context) error {
-	if !pc.MaySetUp() {
-		return page.ErrForbidden
-	}
 	made, err := c.Access.IssueOperator(pc, pc.Domain.ID, access.TokenKind(pc.Field("kind")), pc.Record(access.ActCreateToken, access.SubjectToken, 0))
 	if err != nil {
 		return pc.After(err, "", "", c.tokens)
@@ -87,9 +84,6 @@ func (c *Console) createToken(pc *page.Context) error {
 
 // revokeToken revokes a token of any kind. It fails with NotFound for an unknown or revoked token.
 func (c *Console) revokeToken(pc *page.Context) error {
-	if !pc.MaySetUp() {
-		return page.ErrForbidden
-	}
 	id := pc.Numbers[1]
 	_, err := c.Access.Revoke(pc, pc.Domain.ID, id, pc.Record(access.ActRevokeToken, access.SubjectToken, 0))
 	return pc.After(err, fmt.Sprintf("Token %d was revoked.", id), pc.Path("/tokens?id=%d", id), c.tokens)

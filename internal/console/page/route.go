@@ -33,6 +33,17 @@ func Post(pattern string, serve func(*Context) error) Route {
 	return Route{Method: http.MethodPost, Pattern: pattern, Serve: serve}
 }
 
+// SetUp returns the route of a form for operators who may change the settings of the domain in the
+// address.
+func SetUp(pattern string, serve func(*Context) error) Route {
+	return Post(pattern, func(pc *Context) error {
+		if !pc.MaySetUp() {
+			return ErrForbidden
+		}
+		return serve(pc)
+	})
+}
+
 // maxForm is the largest size of a form, in bytes. A route's Room increases this size.
 const maxForm = 64 << 10
 
