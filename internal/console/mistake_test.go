@@ -62,3 +62,25 @@ func TestTheFieldWithAMistake(t *testing.T) {
 		}
 	})
 }
+
+// TestTheFilterWithAMistake checks that the field of a wrong filter refers to the message.
+func TestTheFilterWithAMistake(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Viewer)
+		for _, c := range []struct{ list, field string }{
+			{"/payments?id=odd", "id"},
+			{"/payments?first=odd", "first"},
+			{"/payments?least=0", "least"},
+			{"/payments?state=odd", "state"},
+			{"/audit?since=odd", "since"},
+			{"/audit?id=odd", "id"},
+			{"/tokens?id=odd", "id"},
+			{"/users?id=odd", "id"},
+		} {
+			body := d.get(d.domainPath(c.list)).body
+			if strings.Count(body, `aria-invalid="true" aria-describedby="problem"`) != 1 || !regexp.MustCompile(` name="`+c.field+`"[^>]* aria-invalid=`).MatchString(body) {
+				t.Errorf("%s does not mark %s: %s", c.list, c.field, body)
+			}
+		}
+	})
+}

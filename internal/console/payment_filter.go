@@ -66,6 +66,8 @@ type choice struct {
 type shownField struct {
 	Name, Label, Kind, Value string
 	Choices                  []choice
+	// Wrong is set when the page has a message about the value.
+	Wrong bool
 }
 
 // listFields has the filters of the API, in their order on the page. TestFiltersAreThoseOfTheAPI
@@ -125,6 +127,7 @@ func (c *Console) showFields(pc *page.Context, values url.Values, data *listData
 			}
 			shown.choose(all, field)
 		}
+		shown.Wrong = pc.Wrong == shown.Label
 		data.Selected = data.Selected || shown.Value != ""
 		if !field.rare {
 			data.Fields = append(data.Fields, shown)

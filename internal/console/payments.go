@@ -80,15 +80,16 @@ func (l listing) byLabel() bool { return l.order == "label" }
 func (c *Console) payments(pc *page.Context) error {
 	query := pc.Request.URL.Query()
 	data := listData{MayReveal: pc.MayReveal(), Columns: chooseColumns(query), Views: views(pc, query)}
+	list, err := c.listing(pc, query)
+	wrong := pc.Reports(err)
+	if err != nil && !wrong {
+		return err
+	}
 	if err := c.showFields(pc, query, &data); err != nil {
 		return err
 	}
-	list, err := c.listing(pc, query)
-	if pc.Reports(err) {
+	if wrong {
 		return pages.Send(pc, "payments", "Payments", data)
-	}
-	if err != nil {
-		return err
 	}
 	if data.Still, err = c.recordSearch(pc, list); err != nil {
 		return err
