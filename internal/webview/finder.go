@@ -31,8 +31,7 @@ func (w *Webview) newCountries(pc *pageContext, f frame, all []chooser.Instituti
 	return countriesBody{frame: f, Title: pc.words.Say("countries.title"), Nations: w.choosing(pc, nil, hints...).Nations(all), Back: "?" + query.Encode()}
 }
 
-// markOf returns the mark of an institution: the logo that the operator provides, or a generated
-// mark.
+// markOf returns the mark of an institution: the operator's logo, or a generated mark.
 func (w *Webview) markOf(uuid, name string) chooser.Mark {
 	if _, version := w.Logos.Find(uuid); version != "" {
 		return chooser.Mark{Logo: bankLogoPath + uuid + "." + version + ".png"}

@@ -42,23 +42,6 @@ func holding(i institutionConnector, n int) institutionConnector {
 	return i
 }
 
-// The page that says what a person shares stays until the person presses its button. A person may
-// need any time to read the page.
-func TestTheLastPageStays(t *testing.T) {
-	each(t, nil, func(t *testing.T, s *stack) {
-		s.offer(t, holding(newInstitutionConnector(1, "Banque du Lac", "FR"), 1))
-		page := s.sendFlow(t, s.openFlow(t))
-		page = s.sendFlow(t, page, "account", regexpOne(t, `name="account" value="(\d+)"`, page.body))
-		if page.header.Get("Refresh") != "" || !strings.Contains(page.body, "Banque du Lac: you share 1 account.") {
-			t.Errorf("the page leads to %q: %s", page.header.Get("Refresh"), page.body)
-		}
-		back := s.get(t, regexpOne(t, `<a class="button" href="([^"]*)"`, page.body))
-		if !strings.HasPrefix(back.location, "https://shop.example/back?connection_id=") {
-			t.Errorf("the button leads to %q", back.location)
-		}
-	})
-}
-
 // Accounts that the institution no longer reports do not count towards a limit of the page. The
 // person can share all accounts that the institution reports.
 func TestSharingAfterManyDeletedAccounts(t *testing.T) {

@@ -82,8 +82,7 @@ func (w *Webview) listInstitutions(pc *pageContext, t *flowSession, all []wire.B
 	return pages.Send(pc.writer, page)
 }
 
-// credentialsBody is the content of the page that asks for the credentials of an
-// institution.
+// credentialsBody is the content of the page that asks for the credentials of an institution.
 type credentialsBody struct {
 	flowBody
 	Institution chooser.Institution

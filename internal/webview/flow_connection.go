@@ -59,8 +59,7 @@ func (w *Webview) showFlow(pc *pageContext, t *flowSession) error {
 	return w.chooseInstitution(pc, t)
 }
 
-// leaveFlow ends the flow when the person stops or has finished. It reports whether it ended the
-// flow.
+// leaveFlow ends the flow when the person stops or has finished, and reports whether it did.
 func (w *Webview) leaveFlow(pc *pageContext, t *flowSession) (bool, error) {
 	switch {
 	case !pc.reading():

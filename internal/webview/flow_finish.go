@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"passerelle"
 	"passerelle/internal/access"
@@ -229,10 +230,15 @@ func (w *Webview) offerMore(pc *pageContext, t *flowSession) error {
 	page := w.flowPage(pc, t, "more", body.Title, body)
 	if len(t.Made) < t.Most {
 		body.Another, body.Text = pc.to(t), pc.words.Say("more.text")
+	} else {
+		page.Refresh, page.RefreshTo = acknowledgement, body.Back
 	}
 	page.Body = body
 	return pages.Send(pc.writer, page)
 }
+
+// acknowledgement is the time for which a page shows a confirmation before it continues by itself.
+const acknowledgement = 8 * time.Second
 
 // sharedOf returns the words for the number of accounts and contracts that a connection shares. It
 // also counts those that the client's link does not offer. It returns an empty text when the

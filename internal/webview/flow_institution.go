@@ -20,8 +20,7 @@ type way struct {
 	source    string
 }
 
-// waysOf returns the ways to give access to an institution. New connections use the first way by
-// default.
+// waysOf returns the ways to give access to an institution. New connections use the first one.
 func waysOf(b wire.Bank) []way {
 	var all []way
 	sources := slices.SortedStableFunc(slices.Values(b.Sources), func(a, b wire.Source) int { return a.Priority - b.Priority })

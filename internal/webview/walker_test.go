@@ -75,8 +75,6 @@ type shown struct {
 	at *url.URL
 }
 
-var lastLink = regexp.MustCompile(`<a class="button" href="([^"]*step=done[^"]*)"`)
-
 func (p *walker) open(address string) shown {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, address, nil)
@@ -88,9 +86,9 @@ func (p *walker) follow(request *http.Request) shown {
 	p.t.Helper()
 	for range 10 {
 		got := p.once(request)
-		if done := lastLink.FindStringSubmatch(got.body); done != nil && !strings.Contains(got.body, `class="button quiet"`) {
+		if _, done, said := strings.Cut(got.header.Get("Refresh"), "url="); said && strings.Contains(done, "step=done") {
 			p.acknowledged = got.body
-			got.location = html.UnescapeString(done[1]) // the person presses the only button of the page
+			got.location = done // the page itself does this after the confirmation
 		}
 		if got.location == "" {
 			return shown{got, request.URL}
