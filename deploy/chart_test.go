@@ -20,15 +20,22 @@ var write = flag.Bool("write", false, "write the manifests in deploy/helm/golden
 // the same minor version.
 const kubernetes = "1.37.0"
 
-// helm runs the helm command, which helm.mod pins.
+// helm runs the helm command, which helm.mod pins. It returns the output without the diagnostics,
+// unless the command fails. One of the diagnostics is about the link to the alerts, and has a path of
+// this machine.
 func helm(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", append([]string{"tool", "-modfile=helm.mod", "helm"}, args...)...)
 	command.Dir = ".."
 	// These variables keep helm from using the developer's own settings and clusters.
 	command.Env = append(os.Environ(), "HELM_CONFIG_HOME="+work, "HELM_DATA_HOME="+work, "HELM_CACHE_HOME="+work, "KUBECONFIG=/dev/null")
-	out, err := command.CombinedOutput()
-	return string(out), err
+	var said strings.Builder
+	command.Stderr = &said
+	out, err := command.Output()
+	if err != nil {
+		return string(out) + said.String(), err
+	}
+	return string(out), nil
 }
 
 // TestChart lints and renders the chart with each file of values.
@@ -85,12 +92,12 @@ func TestChecksOfManifestsFind(t *testing.T) {
 }
 
 // TestReleasedChartHasTheVersion: the chart of the release and the image in it have the version of
-// the release.
+// the release, and the chart contains the alerts.
 func TestReleasedChartHasTheVersion(t *testing.T) {
 	chart := one(t, "*_chart.tgz")
 	_, version, _ := strings.Cut(strings.TrimSuffix(filepath.Base(chart), "_chart.tgz"), "_")
-	out, err := helm(t, "template", "bank", chart, "--kube-version", kubernetes, "--values", "deploy/helm/golden/least.values.yaml")
-	if err != nil || !strings.Contains(out, "image: passerelle:"+version+"\n") || !strings.Contains(out, "helm.sh/chart: passerelle-"+version+"\n") {
+	out, err := helm(t, "template", "bank", chart, "--kube-version", kubernetes, "--values", "deploy/helm/golden/least.values.yaml", "--set", "prometheusRule.enabled=true")
+	if err != nil || !strings.Contains(out, "- alert: PasserelleDown\n") || !strings.Contains(out, "image: passerelle:"+version+"\n") || !strings.Contains(out, "helm.sh/chart: passerelle-"+version+"\n") {
 		t.Errorf("%v: %s", err, out)
 	}
 }
@@ -116,6 +123,35 @@ func TestChartRefusesAShortEnd(t *testing.T) {
 		if (err != nil) != refused || refused && !strings.Contains(out, "Seconds") ||
 			!refused && !strings.Contains(out, `{name: PASSERELLE_SHUTDOWN_DELAY, value: "`+test.delay+`s"}`+"\n            - {name: PASSERELLE_SHUTDOWN_TIMEOUT, value: \""+test.timeout+`"}`) {
 			t.Errorf("%s seconds with a delay of %s: %v: %s", test.grace, test.delay, err, out)
+		}
+	}
+}
+
+// TestChartLimitsTheMemoryOfGo: GOMEMLIMIT is a share of the memory limit, unless the settings have
+// another one.
+func TestChartLimitsTheMemoryOfGo(t *testing.T) {
+	for _, test := range []struct{ set, limit string }{
+		{"goMemoryPercent=90", "966367642"},
+		{"goMemoryPercent=0", ""},
+		{"resources.limits.memory=512Mi", "483183821"},
+		{"resources.limits.memory=1.5G", "1350000000"},
+		{"resources.limits.memory=2000000000", "1800000000"},
+		{"resources.limits=null", ""},
+		{"resources=null", ""},
+		{"settings.GOMEMLIMIT=700MiB", "700MiB"},
+	} {
+		out, err := helm(t, "template", "bank", "deploy/helm", "--kube-version", kubernetes, "--values", "deploy/helm/golden/least.values.yaml", "--set", test.set)
+		var limits []string
+		for _, match := range regexp.MustCompile(`name: GOMEMLIMIT, value: "(.*)"`).FindAllStringSubmatch(out, -1) {
+			limits = append(limits, match[1])
+		}
+		if err != nil || strings.Join(limits, " ") != test.limit {
+			t.Errorf("%s: %v, the limits are %q, want %q", test.set, err, limits, test.limit)
+		}
+	}
+	for _, wrong := range []string{"goMemoryPercent=101", "goMemoryPercent=half", "resources.limits.memory=1GiB", "resources.limits.memory=much"} {
+		if out, err := helm(t, "template", "bank", "deploy/helm", "--kube-version", kubernetes, "--values", "deploy/helm/golden/least.values.yaml", "--set", wrong); err == nil {
+			t.Errorf("%s renders %s", wrong, out)
 		}
 	}
 }

@@ -42,6 +42,7 @@ var kinds = map[string]func() any{
 	"policy/v1 PodDisruptionBudget":           func() any { return &disruption.PodDisruptionBudget{} },
 	"autoscaling/v2 HorizontalPodAutoscaler":  func() any { return &autoscaling.HorizontalPodAutoscaler{} },
 	"monitoring.coreos.com/v1 ServiceMonitor": func() any { return &monitoring.ServiceMonitor{} },
+	"monitoring.coreos.com/v1 PrometheusRule": func() any { return &monitoring.PrometheusRule{} },
 }
 
 func main() {

@@ -48,3 +48,15 @@ capabilities: {drop: [ALL]}
 {{- if le $seconds 10 }}{{ fail "terminationGracePeriodSeconds must be larger than shutdownDelaySeconds by at least 16" }}{{ end }}
 {{- printf "%ds" $seconds }}
 {{- end }}
+
+{{- /* GOMEMLIMIT in bytes: a percentage of the memory limit. It is empty if settings has another GOMEMLIMIT. */ -}}
+{{- define "passerelle.goMemoryLimit" -}}
+{{- $limit := include "passerelle.text" (dig "limits" "memory" "" (default dict .Values.resources)) }}
+{{- if and $limit .Values.goMemoryPercent (not (hasKey .Values.settings "GOMEMLIMIT")) }}
+{{- $units := dict "" 1 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 }}
+{{- $number := regexFind "^[0-9]+([.][0-9]+)?" $limit }}
+{{- $unit := trimPrefix $number $limit }}
+{{- if or (not $number) (not (hasKey $units $unit)) }}{{ fail (printf "resources.limits.memory: %s has no unit such as Mi or Gi" $limit) }}{{ end }}
+{{- printf "%.0f" (mulf $number (get $units $unit) .Values.goMemoryPercent 0.01) }}
+{{- end }}
+{{- end }}
