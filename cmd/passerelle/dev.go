@@ -83,7 +83,7 @@ func (d *devCommand) Run(c *console) error {
 		Banks: d.Banks, Loopback: true, Networks: open, Ports: d.AllowPorts, Timing: timing, Identities: provider, Traces: traces, Mail: mails, Migrate: true, Version: version, Log: c.log, MaxRequests: d.MaxRequests, DatabaseTimeout: d.DatabaseTimeout,
 	})
 	if err != nil {
-		return err
+		return d.nameFolder(err)
 	}
 	printed, err := d.prepare(c.ctx, s, c.log)
 	if err != nil {
@@ -92,6 +92,14 @@ func (d *devCommand) Run(c *console) error {
 	printed.Testbanks = banks
 	// Without banks, SIGHUP ends the program, because a closed terminal sends it.
 	return serveUntilDone(c, s, d.Banks != "", devEnding, func() error { return printed.print(c) })
+}
+
+// nameFolder names the data folder and its flag in the error that another server uses its database.
+func (d *devCommand) nameFolder(err error) error {
+	if errors.Is(err, store.ErrInUse) && d.Database == "" {
+		return fmt.Errorf("another server uses the data folder %s: stop that server, or name another folder with --data", d.Data)
+	}
+	return err
 }
 
 // resolve reads the values of flags from files, and checks the address.

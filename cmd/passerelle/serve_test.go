@@ -286,6 +286,16 @@ func TestDevKeepsTheCredentialsOfEachDatabase(t *testing.T) {
 	})
 }
 
+// A second dev on the data folder of a running one names the folder, and the flag for another one.
+func TestDevNamesAFolderInUse(t *testing.T) {
+	data := t.TempDir()
+	args := []string{"dev", "--json", "--data", data, "--listen", "127.0.0.1:0"}
+	_, stop := started(t, args...)
+	defer stop()
+	refuses(t, args, "another server uses the data folder "+data+": stop that server, or name another folder with --data")
+	refuses(t, append(args, "--database", "sqlite:"+filepath.Join(data, "passerelle.db")), "another server uses this SQLite database")
+}
+
 func TestDevMakesNoKeysBesideADatabaseInUse(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, database string) {
 		data := t.TempDir()
