@@ -105,7 +105,7 @@ func (s *Service) createProvider(ctx context.Context, c *httpapi.Caller, in prov
 		a, err := s.Delivery.RegisterOAuth(ctx, c.Domain, in.Name, in.Config.change(), c.By(), s.recordIn(c, delivery.ActRegisterProvider, delivery.SubjectProvider))
 		return s.shownProvider(c, a), err
 	}
-	if in.Config != nil {
+	if in.Config.change() != (delivery.EndpointChange{}) {
 		return providerOutput{}, passerelle.InvalidField("config", "is only for providers of type %s", delivery.OAuth)
 	}
 	a, err := s.Delivery.RegisterProvider(ctx, c.Domain, in.Name, c.By(), s.recordIn(c, delivery.ActRegisterProvider, delivery.SubjectProvider))

@@ -133,6 +133,7 @@ func TestProviderScenarios(t *testing.T) {
 		{name: "delete all", status: 204, rows: anAct, ask: config("DELETE", "/webhooks/auth", "")},
 		{name: "list after that", status: 200, ask: config("GET", "/webhooks/auth", "")},
 		{name: "create one of a name that was deleted", status: 200, rows: aProvider, ask: create(oauthDraft)},
+		{name: "create one that signs with an empty config", status: 200, rows: aProvider, ask: create(`{"type":"hmac_signature","name":"s","config":{}}`)},
 	})
 }
 
