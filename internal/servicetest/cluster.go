@@ -96,10 +96,11 @@ func (c *Cluster) leaveRoot(disk string) error {
 }
 
 // command uses another process group, so an interrupt at the terminal does not end the server
-// before the cleanup.
+// before the cleanup. Without a cleanup, the server ends with this process.
 func (c *Cluster) command(program string, args ...string) *exec.Cmd {
 	command := exec.CommandContext(context.Background(), filepath.Join(c.programs, program), args...)
 	command.Dir, command.SysProcAttr = c.folder, &syscall.SysProcAttr{Credential: c.account, Setpgid: true}
+	endWithTest(command, syscall.SIGQUIT)
 	return command
 }
 

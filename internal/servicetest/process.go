@@ -286,6 +286,7 @@ func (p *Process) TryStart() error {
 		p.log = logOf(p.t)
 	}
 	p.command.Stderr, p.command.Env = p.log, append(os.Environ(), p.Environment...)
+	endWithTest(p.command, syscall.SIGKILL)
 	out, err := p.command.StdoutPipe()
 	if err != nil {
 		return err

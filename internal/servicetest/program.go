@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"passerelle/connector"
@@ -121,6 +122,7 @@ func (p *Program) Start() {
 	p.t.Helper()
 	p.running = exec.CommandContext(context.Background(), p.command[0], p.command[1:]...) //nolint:gosec // a file of this repository
 	p.running.Env, p.running.Stderr = append(os.Environ(), "SECRET="+ConnectorSecret, "TEST=1", "TMPDIR="+p.temporary), p.Messages
+	endWithTest(p.running, syscall.SIGKILL)
 	out, err := p.running.StdoutPipe()
 	if err == nil {
 		err = p.running.Start()

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -96,6 +97,7 @@ func (b *TestBank) Start() {
 	b.t.Helper()
 	b.command = exec.CommandContext(context.Background(), present(b.t), b.args...)
 	b.command.Stderr = b.log
+	endWithTest(b.command, syscall.SIGKILL)
 	out, err := b.command.StdoutPipe()
 	if err != nil {
 		b.t.Fatal(err)
