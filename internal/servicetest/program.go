@@ -71,9 +71,7 @@ type Program struct {
 	t        *testing.T
 	name     string
 	command  []string
-	// temporary is the folder for temporary files, which a killed program does not remove.
-	temporary string
-	running   *exec.Cmd
+	running  *exec.Cmd
 }
 
 // StartProgram runs a program of package start until the test ends, and returns its address. The
@@ -108,11 +106,6 @@ func NewProgram(t *testing.T, name, folder string) *Program {
 		p.command = []string{compile(t, path)}
 	}
 	p.command = append(p.command, fmt.Sprint(port), folder)
-	var err error
-	if p.temporary, err = os.MkdirTemp("", "passerelle-program-"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(p.temporary) })
 	return p
 }
 
@@ -121,7 +114,7 @@ func NewProgram(t *testing.T, name, folder string) *Program {
 func (p *Program) Start() {
 	p.t.Helper()
 	p.running = exec.CommandContext(context.Background(), p.command[0], p.command[1:]...) //nolint:gosec // a file of this repository
-	p.running.Env, p.running.Stderr = append(os.Environ(), "SECRET="+ConnectorSecret, "TEST=1", "TMPDIR="+p.temporary), p.Messages
+	p.running.Env, p.running.Stderr = append(os.Environ(), "SECRET="+ConnectorSecret, "TEST=1"), p.Messages
 	endWithTest(p.running, syscall.SIGKILL)
 	out, err := p.running.StdoutPipe()
 	if err == nil {

@@ -99,7 +99,8 @@ handle() {
 # show responds to a browser.
 show() { respond '404 Not Found'; }
 
-# WORK is a folder for the nonces of requests and the files of open requests.
+# WORK is a folder for the nonces of requests and the files of open requests. It stays the same after a
+# restart, so the program also refuses requests that it got before, and no folder is left behind.
 serve() {
 	if [ -n "${WORK:-}" ]; then
 		handle
@@ -109,7 +110,8 @@ serve() {
 		echo "usage: SECRET=... bash $0 PORT FOLDER; SECRET has 32 to 256 characters, and FOLDER exists" >&2
 		exit 2
 	}
-	FOLDER=$(realpath "$2") WORK=$(mktemp -d)
+	FOLDER=$(realpath "$2") WORK=$FOLDER/.requests
+	(umask 077 && mkdir -p "$WORK")
 	INNER=$(padded 0x36) OUTER=$(padded 0x5c)
 	export PORT=$1 FOLDER WORK INNER OUTER
 	cd -- "$(dirname -- "$0")"
