@@ -27,6 +27,7 @@ import (
 	"passerelle/connector/berlingroup"
 	"passerelle/connector/berlingroup/berlingrouptest"
 	"passerelle/connector/berlingroup/tomlfile"
+	"passerelle/internal/leftout"
 )
 
 // quiet discards what a server logs about handshakes that must fail.
@@ -226,6 +227,7 @@ func TestCheckEnds(t *testing.T) {
 
 // TestSignature: the bank needs only the data of the request to verify our signature.
 func TestSignature(t *testing.T) {
+	leftout.Needs(t, "openssl")
 	var seen http.Header
 	w := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path[:4] == "/v1/" {
@@ -364,6 +366,7 @@ func TestTransportHelperThatDoesNotSign(t *testing.T) {
 }
 
 func TestTransportHelper(t *testing.T) {
+	leftout.Needs(t, "openssl")
 	w := newFixture(t, http.HandlerFunc(unknown), nil)
 	helper := filepath.Join(w.folder, "sign")
 	script := "#!/bin/sh\n[ \"$SIGNATURE_SCHEME\" = ecdsa_secp256r1_sha256 ] && exec openssl pkeyutl -sign -inkey " + filepath.Join(w.folder, "qwac.key") + "\n"

@@ -51,7 +51,7 @@ func Summary() string {
 	if os.Getenv("PASSERELLE_TEST_POSTGRES") == "" {
 		lacks = append(lacks, "a PostgreSQL server (scripts/with-postgres)")
 	}
-	for name, names := range map[string][]string{"Chromium": Browsers, "promtool": {"promtool"}, "python3": {"python3"}, "node": {"node"}, "socat": {"socat"}, "jq": {"jq"}} {
+	for name, names := range map[string][]string{"Chromium": Browsers, "promtool": {"promtool"}, "python3": {"python3"}, "node": {"node"}, "socat": {"socat"}, "jq": {"jq"}, "openssl": {"openssl"}} {
 		if !Has(names...) {
 			lacks = append(lacks, name)
 		}

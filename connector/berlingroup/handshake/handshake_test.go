@@ -22,6 +22,7 @@ import (
 	"passerelle/connector/berlingroup/berlingrouptest"
 	"passerelle/connector/berlingroup/handshake"
 	"passerelle/connector/berlingroup/signing"
+	"passerelle/internal/leftout"
 )
 
 var versions = map[string]uint16{"TLS 1.2": tls.VersionTLS12, "TLS 1.3": tls.VersionTLS13}
@@ -125,6 +126,7 @@ func newDialer(authority *berlingrouptest.Authority, key crypto.Signer, program 
 }
 
 func TestProgramSigns(t *testing.T) {
+	leftout.Needs(t, "openssl")
 	authority := berlingrouptest.NewAuthority(t)
 	for kind, key := range keys(t) {
 		program := write(t, key, opensslProgram)
@@ -152,6 +154,7 @@ func TestProgramSigns(t *testing.T) {
 // TestProgramDoesNotSign: when the program fails, the error names the field and the remedy, and the
 // bank receives nothing.
 func TestProgramDoesNotSign(t *testing.T) {
+	leftout.Needs(t, "openssl")
 	authority, key := berlingrouptest.NewAuthority(t), berlingrouptest.NewKey(t)
 	for _, test := range []struct{ name, program, says string }{
 		{"hangs", "#!/bin/sh\nexec sleep 60\n", "it took longer than 300ms"},
@@ -188,6 +191,7 @@ func TestProgramDoesNotSign(t *testing.T) {
 // TestSlowProgramDelaysNoOrder: DialTaken does not wait longer for a refusal of the certificate
 // when the program is slow.
 func TestSlowProgramDelaysNoOrder(t *testing.T) {
+	leftout.Needs(t, "openssl")
 	authority, key := berlingrouptest.NewAuthority(t), berlingrouptest.NewKey(t)
 	program := write(t, key, strings.Replace(opensslProgram, "exec", "sleep 1\nexec", 1))
 	bank, d := newServer(t, authority, tls.VersionTLS13), newDialer(authority, key, program)

@@ -14,6 +14,7 @@ import (
 
 	"passerelle/connector/berlingroup/berlingrouptest"
 	"passerelle/connector/berlingroup/handshake"
+	"passerelle/internal/leftout"
 )
 
 // startLate starts a bank with TLS 1.2 that asks for the client's certificate only after it has read
@@ -77,6 +78,7 @@ func converse(said *bufio.Scanner, in io.Writer, address chan<- string) {
 // TestLateRequestForTheCertificate checks that a bank can ask for the certificate after it has read a
 // request, as some gateways do in TLS 1.2.
 func TestLateRequestForTheCertificate(t *testing.T) {
+	leftout.Needs(t, "openssl")
 	authority, key := berlingrouptest.NewAuthority(t), keys(t)["RSA"]
 	own, program := newDialer(authority, key, ""), newDialer(authority, key, write(t, key, opensslProgram))
 	own.Program, own.Own.PrivateKey = nil, key
