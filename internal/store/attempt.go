@@ -285,7 +285,7 @@ func (tx *Tx) KeepCallback(a Attempt, callback []byte) error {
 		return fmt.Errorf("seal the callback of an order: %w", err)
 	}
 	tx.unit.Exec(`UPDATE attempt SET callback = $1 WHERE +domain_id = $2 AND id = $3
-		AND (SELECT p.state FROM payment p WHERE p.id = attempt.payment_id) IN ('created', 'validating', 'pending')`, sealed, int64(a.Domain), a.OrderID)
+		AND (SELECT p.state FROM payment p WHERE p.id = attempt.payment_id {for share}) IN ('created', 'validating', 'pending')`, sealed, int64(a.Domain), a.OrderID)
 	return nil
 }
 

@@ -589,3 +589,26 @@ func TestForgottenCallback(t *testing.T) {
 		s.wantAttempt(a)
 	})
 }
+
+// TestCallbackDuringTheEnd stores a query string while another transaction ends the payment. The
+// query string must not stay, because nothing would remove it.
+func TestCallbackDuringTheEnd(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		a := s.attempt("key", time.Hour)
+		p := s.load(&payment.Payment{ID: a.Payment, Domain: s.domain})
+		end := func(tx *store.Tx) error {
+			steps, err := p.Apply(payment.Report{Status: payment.Declined, Code: payment.Bug}, now)
+			if err != nil {
+				return err
+			}
+			tx.EndCallback(p)
+			return tx.UpdatePayment(p, transitions(steps), nil)
+		}
+		if err := overlapping(s, end, func(tx *store.Tx) error { return tx.KeepCallback(a, []byte("code=1")) }); err != nil {
+			t.Fatal(err)
+		}
+		if stored, err := s.db.Attempt(t.Context(), s.domain, a.Payment); err != nil || stored.Callback != nil {
+			t.Errorf("the query string %q is left, %v", stored.Callback, err)
+		}
+	})
+}
