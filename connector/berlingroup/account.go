@@ -323,8 +323,7 @@ func (v *reading) pages(first request) *pages {
 // maxPages limits the pages of a list.
 const maxPages = 100_000
 
-// next gets the next page. Its function argument returns the link to the page after that one, or ""
-// after the last page.
+// next gets the next page. Its argument returns the link to the page after that one, if any.
 func (p *pages) next(ctx context.Context, into any, next func() string) error {
 	if err := p.get(ctx, p.request, into); err != nil {
 		return err

@@ -103,8 +103,7 @@ const (
 	confirmRefused = "refused"
 )
 
-// unconfirmed reports whether the bank waits for our confirmation, after the customer has approved
-// at the authorisation server.
+// unconfirmed reports whether the bank waits for our confirmation after the customer's approval.
 func (a *authorisation) unconfirmed() bool {
 	return a.Step == atServer && a.Confirm != "" && a.Confirmation == "" && a.OAuth != nil && a.OAuth.Token != ""
 }

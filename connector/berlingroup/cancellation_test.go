@@ -206,3 +206,30 @@ func TestEndlessCancellations(t *testing.T) {
 		}
 	}
 }
+
+// TestApprovalAfterAnEndlessCancellation: a bank still waits for the payer's approval of an order when
+// the cancellation of the order ends after a week. The payer must then approve the order, and must
+// not see the page of the cancellation. An earlier version stored no time for its cancellation, so
+// the week begins with the first report.
+func TestApprovalAfterAnEndlessCancellation(t *testing.T) {
+	const (
+		order  = `{"path":"` + order1 + `","approval":{"step":"page","page":"https://bank.example/approve","own":"` + order1 + `/authorisations/2"},`
+		cancel = `"cancelling":{"step":"page","page":"https://bank.example/cancel","own":"` + order1 + `/cancellation-authorisations/3"`
+	)
+	for name, returned := range map[string]string{"the payer has not returned": "}}", "the payer has returned": `,"back":true}}`} {
+		bank := newScripted(t, map[string][]scriptedAnswer{
+			"GET order/status": once(200, `{"transactionStatus":"RCVD"}`), "GET order/authorisations/2": once(200, `{"scaStatus":"received"}`),
+			"GET order/cancellation-authorisations/3": once(200, `{"scaStatus":"received"}`),
+		})
+		o := bank.order(order + cancel + returned)
+		o.Payment.State, o.Payment.Detail = payment.Validating, payment.Cancelling
+		if report, err := o.status(); err != nil || report.Cancellation != payment.CancellationAwaiting {
+			t.Errorf("%s: %+v, %v", name, report, err)
+		}
+		o.Now = o.Now.AddDate(0, 0, 7)
+		report, err := o.status()
+		if err != nil || report.Cancellation != payment.CancellationRefused || report.Status != payment.Awaiting || report.ValidateURI != "https://bank.example/approve" {
+			t.Errorf("%s, a week later: %+v, %v; the calls are %q", name, report, err, bank.calls)
+		}
+	}
+}

@@ -104,8 +104,7 @@ func (v *reading) person() person {
 }
 
 // admit returns nil when there is a valid consent, if necessary after the last steps of its
-// authorisation. Otherwise it ends the read, with the action that the customer must do to give a
-// consent.
+// authorisation. Otherwise it ends the read with the customer's next action.
 func (v *reading) admit(ctx context.Context) error {
 	v.memory.forget(v.Now)
 	switch {
@@ -128,8 +127,7 @@ func (v *reading) askConsent(ctx context.Context) error {
 	return v.wish(ctx)
 }
 
-// authorise continues the authorisation of a consent. It ends the read unless the consent is valid
-// afterwards.
+// authorise continues the authorisation of a consent. It ends the read without a valid consent.
 func (v *reading) authorise(ctx context.Context) error {
 	a, p := &v.memory.Approval, v.person()
 	if fault := a.back(v.Callback); fault != "" {
@@ -176,10 +174,9 @@ func (v *reading) consentStatus(ctx context.Context) (consentAnswer, error) {
 	return state, err
 }
 
-// approvedFormer makes a former consent the present one if the customer has approved this former
-// consent, for example on a page that was still open. It drops former consents that the customer
-// can no longer approve. It ignores failures, because the read can continue with the present
-// consent.
+// approvedFormer makes a former consent the present one if the customer has approved it, for example
+// on a page that was still open. It drops former consents that the customer can no longer approve.
+// It ignores failures, because the read can continue with the present consent.
 func (v *reading) approvedFormer(ctx context.Context) bool {
 	present := v.memory
 	for i, m := range slices.Backward(present.Formers) {

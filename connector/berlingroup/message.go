@@ -113,8 +113,12 @@ func (b *Bank) refused(r request, a answer) error {
 		refusal.fault = b.fault(r, errRefused, judged.says+": "+codes.ReadRemedy(a.status, all)+b.skew(a))
 	}
 	refusal.single = (refusal.state == passerelle.Bug || refusal.state == passerelle.ActionNeeded) && !judged.what.OfService() && refusal.code != "SERVICE_BLOCKED"
-	if refusal.single && refusal.state == passerelle.ActionNeeded { // the other accounts can be read
+	switch {
+	case refusal.state != passerelle.ActionNeeded:
+	case refusal.single: // the other accounts can be read
 		refusal.retryAfter = max(refusal.retryAfter, callsWindow)
+	default:
+		refusal.retryAfter = 0 // only the customer can act
 	}
 	for _, m := range all {
 		if refusal.state == passerelle.Wrongpass || refusal.state == passerelle.ActionNeeded {

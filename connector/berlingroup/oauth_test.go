@@ -332,6 +332,25 @@ func TestBareRefusalsWithTheCustomer(t *testing.T) {
 	}
 }
 
+// TestBareRefusalsOfEveryCall: a bank refuses every call with a bare 401 for a time, for example
+// because it does not accept the service's certificate. A read by the user in this time must not
+// lose the consent and the token that are valid afterwards.
+func TestBareRefusalsOfEveryCall(t *testing.T) {
+	bank := newScripted(t, map[string][]scriptedAnswer{
+		"GET /v1/accounts": {{401, ""}, {200, `{"accounts":[]}`}}, "POST /v1/consents": once(401, ""),
+	})
+	bank.file += "\n[profile.accounts]\nconsents = [\"global\"]\n"
+	reader, _ := bank.load().Connector().(connector.DataReader)
+	r := &bankReader{t: t, reader: reader, now: noon}
+	r.memory = fmt.Appendf(nil, `{"consent":"C1","valid":true,"until":%q,"approval":{"oauth":{"token":"T1"}}}`, noon.AddDate(0, 1, 0).Format(time.RFC3339))
+	if o, _, err := r.read(true); err == nil || o.State != passerelle.Bug {
+		t.Errorf("by the user, the read ends with %+v, %v", o, err)
+	}
+	if o, _, err := r.read(false); err != nil || o.State != "" || bank.tokens[len(bank.tokens)-1] != "T1" {
+		t.Errorf("later, the read ends with %+v, %v; the calls are %q", o, err, bank.calls)
+	}
+}
+
 // TestTokensThatEnd checks that a bare 401 is about the token once the time has passed for which the
 // authorisation server issued the token without a refresh token. The user then gives a new consent,
 // and the operator learns that the service cannot follow an order.

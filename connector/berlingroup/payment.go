@@ -45,7 +45,8 @@ type orderMemory struct {
 	Lines    map[int]payment.ErrorCode `json:"lines,omitempty"`
 	Divided  time.Time                 `json:"divided,omitzero"`
 	Approval authorisation             `json:"approval,omitzero"`
-	// Cancelling is the authorisation of a present cancellation, if any. Asked is when it began.
+	// Cancelling is the authorisation of a present cancellation, if any. Asked is the time at which
+	// this cancellation began, or was first seen if an earlier version stored it.
 	Cancelling *authorisation `json:"cancelling,omitempty"`
 	Asked      time.Time      `json:"asked,omitzero"`
 	// Blind means that the bank requires a token for the status and accepts no token of ours.
@@ -83,8 +84,7 @@ func (u unconfirmed) Error() string {
 	return "the bank never confirmed this order, so the service cannot ask for its status; ask the bank about the X-Request-ID " + string(u)
 }
 
-// Is reports whether target is the error that connectors return for an order that they cannot
-// identify.
+// Is reports whether target is the error of connectors for an order that they cannot identify.
 func (u unconfirmed) Is(target error) bool { return target == connector.ErrUnknownOrder }
 
 // keep adds to a report the requests that the connector made, the wait that the bank asked for, the
@@ -228,8 +228,7 @@ func (v *ordering) taken(r request, a answer, id string) bool {
 	return true
 }
 
-// current returns the payer's present authorisation: of the cancellation or, without a
-// cancellation, of the order.
+// current returns the payer's present authorisation: of the cancellation, if any, or of the order.
 func (v *ordering) current() *authorisation {
 	if v.memory.Cancelling != nil {
 		return v.memory.Cancelling
@@ -332,8 +331,7 @@ func (v *ordering) askStatus(ctx context.Context) (paymentStatus, error) {
 	return status, err
 }
 
-// errBlind means that the bank requires a token for the status of an order and accepts no token of
-// ours.
+// errBlind means that the bank requires a token for the status of an order and accepts none of ours.
 var errBlind = errors.New("the payer's grant has ended")
 
 // reportWithoutStatus reports a pending order once, with a remark for the operator in the timeline,
@@ -359,8 +357,7 @@ func (v *ordering) shown(s paymentStatus) bool {
 
 // unclear reports whether the payer may have approved an order although nothing proves it: the bank
 // has checked the order, and reports no status of the approval. An approval that needs our
-// confirmation counts only after the confirmation. In the early steps, the payer cannot approve
-// yet.
+// confirmation counts only after it. In the early steps, the payer cannot approve yet.
 func (v *ordering) unclear(s paymentStatus) bool {
 	a := &v.memory.Approval
 	early := a.Step == atServer && a.Page == "" || slices.Contains([]step{atStart, atIdentification, atPassword, atAdditional, atMethod}, a.Step)
@@ -391,7 +388,8 @@ func (v *ordering) forsaken() bool { return v.Abandoned && v.memory.Cancelling =
 // carryOn does the next steps that do not involve the customer, and reports the state of the order.
 // An error concerns only these steps: the order continues to wait.
 func (v *ordering) carryOn(ctx context.Context, s paymentStatus) (payment.Report, error) {
-	a, report, err := v.current(), v.report(s), error(nil)
+	report, err := v.report(s), error(nil) // may end the cancellation, so it comes before current
+	a := v.current()
 	waits := report.Status == payment.Awaiting || v.memory.Cancelling != nil && report.Cancellation == payment.CancellationAwaiting
 	if waits {
 		if !v.forsaken() {

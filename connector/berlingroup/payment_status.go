@@ -55,6 +55,9 @@ func (v *ordering) report(s paymentStatus) payment.Report {
 // cancelling adds the result of a requested cancellation to a report.
 func (v *ordering) cancelling(report *payment.Report, s paymentStatus) {
 	asked := v.memory.Cancelled || v.memory.Cancelling != nil || v.Payment.CancelCode != ""
+	if v.memory.Cancelling != nil {
+		v.memory.Asked = cmp.Or(v.memory.Asked, v.memory.Cancelling.Approved, v.Now)
+	}
 	switch {
 	case s.Transaction == codes.Cancelled && asked:
 		report.Cancellation, v.memory.Cancelling, v.memory.Cancelled = payment.CancellationGranted, nil, true
@@ -72,11 +75,9 @@ func (v *ordering) cancelling(report *payment.Report, s paymentStatus) {
 // cancellationLife is how long a cancellation may take, including the payer's approval.
 const cancellationLife = 7 * 24 * time.Hour
 
-// continues reports whether the order continues despite the present cancellation. If the bank does
-// not decide within cancellationLife, the client can ask it again.
+// continues reports whether the order continues, also if the bank does not decide in cancellationLife.
 func (v *ordering) continues(s paymentStatus) bool {
-	since := cmp.Or(v.memory.Asked, v.memory.Cancelling.Approved) // older memories lack Asked
-	return v.memory.Cancelling.Step == failed || s.ended() || !since.IsZero() && !v.Now.Before(since.Add(cancellationLife))
+	return v.memory.Cancelling.Step == failed || s.ended() || !v.Now.Before(v.memory.Asked.Add(cancellationLife))
 }
 
 // decline adds the reason for a refused order to the report. Without a known code of the bank, the
@@ -107,8 +108,7 @@ func (v *ordering) decline(report *payment.Report, s paymentStatus) {
 	}
 }
 
-// lacksFunds reports whether the bank says that the payer's account lacks the money. In the standard,
-// such a message is a warning.
+// lacksFunds reports whether the bank says, in a warning, that the payer's account lacks the money.
 func (s paymentStatus) lacksFunds() bool {
 	return s.Funds != nil && !*s.Funds || slices.ContainsFunc(s.Messages, func(m codes.Message) bool { return m.Code == "FUNDS_NOT_AVAILABLE" })
 }
@@ -194,8 +194,7 @@ func (v *ordering) divide(report *payment.Report, s paymentStatus) {
 }
 
 // refusedLines returns the refusals that the status names, by instruction, and stores the codes of
-// instructions that the bank has not named before. Older memories lack the codes, but the payment
-// has them.
+// instructions that the bank has not named before. Older memories lack them, unlike the payment.
 func (v *ordering) refusedLines(s paymentStatus) map[int]codes.Message {
 	why := codes.RefusedLines(s.Messages)
 	if v.memory.Lines == nil {

@@ -183,13 +183,7 @@ func (v *reading) read(ctx context.Context) (connector.Outcome, error) {
 		err = v.readAccounts(ctx)
 	}
 	if refused, is := errors.AsType[*readRefusal](err); is && refused.state == passerelle.SCARequired {
-		if !slices.Contains(consentEnded, refused.code) {
-			v.memory.Formers = v.memory.withFormer()
-		}
-		v.memory = v.memory.afresh()
-		if err = v.askConsent(ctx); err == nil {
-			err = v.readOnce(ctx)
-		}
+		err = v.readAgain(ctx, refused.code)
 	}
 	if err != nil {
 		return v.outcomeOf(err)
@@ -198,13 +192,25 @@ func (v *reading) read(ctx context.Context) (connector.Outcome, error) {
 	return connector.Outcome{ConsentUntil: &until}, nil
 }
 
-// readOnce reads the accounts. If this read has already passed on the accounts, readOnce ends it,
-// and the next read begins in a minute.
-func (v *reading) readOnce(ctx context.Context) error {
-	if v.passed {
-		return &interruption{connector.Outcome{State: passerelle.WebsiteUnavailable, RetryAfter: time.Minute}}
+// readAgain reads the accounts with another consent. If this read has already passed on the accounts,
+// it ends, and the next read begins in a minute. After a failure, the refused consent may work later.
+func (v *reading) readAgain(ctx context.Context, code string) error {
+	before := v.memory
+	if !slices.Contains(consentEnded, code) {
+		v.memory.Formers = v.memory.withFormer()
 	}
-	return v.readAccounts(ctx)
+	v.memory = v.memory.afresh()
+	err := v.askConsent(ctx)
+	switch _, interrupted := errors.AsType[*interruption](err); {
+	case err == nil && v.passed:
+		return &interruption{connector.Outcome{State: passerelle.WebsiteUnavailable, RetryAfter: time.Minute}}
+	case err == nil:
+		return v.readAccounts(ctx)
+	case !interrupted && v.memory.Consent == "":
+		before.Calls = v.memory.Calls
+		v.memory = before
+	}
+	return err
 }
 
 // outcomeOf converts the error of a read into an outcome or an error of the connector.
@@ -271,8 +277,7 @@ func (v *reading) save(ctx context.Context) {
 	}
 }
 
-// addressHeader is the header with the address of the customer's device. A read without this header
-// counts as unattended.
+// addressHeader has the address of the customer's device. Reads without it count as unattended.
 const addressHeader = "PSU-IP-Address"
 
 // deviceHeader returns headers that describe the device of a customer who is present.

@@ -110,7 +110,8 @@ command = ["/bin/false"]
 }
 
 // TestConnectionsAreKept: status calls share one connection to the bank. Each order has its own
-// connection, because the bank may have closed a kept connection.
+// connection, because the bank may have closed a kept connection. On a busy machine, Go's client may
+// not keep a connection: it waits at most 50 ms for the goroutine that wrote the request.
 func TestConnectionsAreKept(t *testing.T) {
 	var handshakes atomic.Int64
 	w := newFixture(t, &answering{status: http.StatusOK, body: map[string]any{"transactionStatus": "ACSP", "paymentId": "1"}}, nil)
@@ -124,15 +125,16 @@ func TestConnectionsAreKept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := handshakes.Load(); n != 1 {
-		t.Errorf("25 calls made %d handshakes", n)
+	status := handshakes.Load()
+	if status > 3 {
+		t.Errorf("25 calls made %d handshakes", status)
 	}
 	for range 3 {
 		if _, err := bank.Initiate(t.Context(), ordersByKind["single"]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n := handshakes.Load(); n != 4 {
-		t.Errorf("after 3 orders there were %d handshakes", n)
+	if n := handshakes.Load() - status; n != 3 {
+		t.Errorf("3 orders made %d handshakes", n)
 	}
 }
