@@ -183,13 +183,13 @@ func (s bankSession) lastMemory() []byte {
 // counts even if its outcome is unknown, but not if it was not sent. A cancellation that the bank
 // refused afterwards changes nothing. An answer to the action decoupled is no agreement: only the
 // bank's status shows whether the payer has approved. A payer who answers "no" to psuValidation has
-// not abandoned the payment: the bank receives this answer and ends the order, unless the question
-// is about a cancellation. A payment that waits for its client's confirmation was approved at the
-// bank.
+// not abandoned the payment: the bank receives this answer and ends the order. A payment that waits
+// for its client's confirmation was approved at the bank. Neither applies to a question about a
+// cancellation.
 func (s bankSession) abandoned() bool {
 	p := s.payment
-	asked := p.Action == payment.PSUValidation && p.Detail != payment.Cancelling
-	return !s.attempt.Abandoned.IsZero() && p.State == payment.Validating && !asked && p.Action != payment.Confirm
+	asked := p.Detail != payment.Cancelling && (p.Action == payment.PSUValidation || p.Action == payment.Confirm)
+	return !s.attempt.Abandoned.IsZero() && p.State == payment.Validating && !asked
 }
 
 // answersNo reports whether the attempt is the answer "no" to psuValidation. The attempt of a payer

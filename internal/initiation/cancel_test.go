@@ -455,6 +455,7 @@ func TestAbandonedAndCancelled(t *testing.T) {
 		{"by the client", withdrawal, refused, []string{"cancellationRefused bank"}},
 		{"by the client, with an approval that the payer refuses", withdrawal, answers(asked), []string{"cancelling client", "cancellationOvertaken payer"}},
 		{"by the client, with a question that the payer ignores", withdrawal, answers(asksAbout(payment.Awaiting, payment.PSUValidation)), []string{"cancelling client", "cancellationOvertaken payer"}},
+		{"by the client, who ignores a question to confirm it", withdrawal, answers(asksAbout(payment.Awaiting, payment.Confirm)), []string{"cancelling client", "cancellationOvertaken payer"}},
 		{"by the payer again", byPayer, refused, []string{"cancellationRefused bank", "abandoned payer"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

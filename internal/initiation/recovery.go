@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"passerelle"
@@ -101,9 +100,8 @@ func (s bankSession) conclude(report payment.Report, now time.Time) payment.Repo
 // yet.
 func concludeAct(a store.Attempt, report payment.Report) payment.Report {
 	no, said := refusals[a.Action]
-	waits := slices.Contains([]payment.Status{payment.Awaiting, payment.Processing}, report.Status)
 	switch {
-	case a.Kind == store.AttemptCancellation && !a.Agreed && report.Cancellation == "" && waits:
+	case a.Kind == store.AttemptCancellation && !a.Agreed && report.Cancellation == "" && undecided(report):
 		report.Cancellation, report.By = payment.CancellationRefused, payment.ByBank
 		if !asksToCancel(a) {
 			report.By = a.By
@@ -117,6 +115,11 @@ func concludeAct(a store.Attempt, report payment.Report) payment.Report {
 	return report
 }
 
+// undecided reports whether the bank has neither executed nor refused the order.
+func undecided(r payment.Report) bool {
+	return r.Status == payment.Awaiting || r.Status == payment.Processing
+}
+
 // concludeAbandoned ends an abandoned payment when the bank refuses the order or no longer accepts
 // an approval. Until then, the payment continues if the payer still approves it at the bank. If the
 // bank does not show approvals, the payment waits for the bank's next status, or expires. The bank
@@ -124,7 +127,8 @@ func concludeAct(a store.Attempt, report payment.Report) payment.Report {
 func (s bankSession) concludeAbandoned(report payment.Report, now time.Time) payment.Report {
 	waits := report.Status == payment.Awaiting
 	approvable := s.bank != nil && now.Before(s.attempt.Abandoned.Add(s.bank.Profile().ApprovalLife))
-	if waits && (approvable || report.Unproved || report.Action == payment.Confirm) || !waits && report.Status != payment.Declined {
+	approved := report.Action == payment.Confirm && report.Cancellation != payment.CancellationAwaiting
+	if waits && (approvable || report.Unproved || approved) || !waits && report.Status != payment.Declined {
 		return report
 	}
 	if waits {
