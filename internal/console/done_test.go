@@ -190,8 +190,11 @@ func TestRefunds(t *testing.T) {
 		d.simulate(id, "validating", "pending", "done")
 		d.shows(d.paymentPath(id), []string{`href="` + form + `"`})
 		d.shows(form, []string{"12.50 EUR", "Erika M.", "No money moves until", `href="/docs/guides/payment-pages#the-link"`}, "DE89370400440532013000")
-		if a := d.submit(form, form, "amount", "12.51", "label", "Sorry"); a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, "Amount: must be at most 12.50") {
+		if a := d.submit(form, form, "amount", "12.51", "label", "Sorry"); a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, "Amount: must be more than 0 and at most 12.50") {
 			t.Errorf("more than was paid: %d %s", a.status, a.body)
+		}
+		if a := d.submit(form, form, "amount", "0", "label", "Sorry"); a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, "Amount: must be more than 0 and at most 12.50") {
+			t.Errorf("nothing is refunded: %d %s", a.status, a.body)
 		}
 		if a := d.submit(form, form, "amount", "much", "label", "Sorry"); a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, "Amount: ") {
 			t.Errorf("no number as an amount: %d %s", a.status, a.body)

@@ -67,7 +67,7 @@ func (c *Console) refundsOf(pc *page.Context, p *payment.Payment) (refunds, erro
 	paid := p.Instructions[0].Amount
 	found := refunds{Refunded: passerelle.Money{Currency: paid.Currency}, Left: paid}
 	filter := store.PaymentFilter{
-		Domain: p.Domain, Client: p.Client, Beneficiary: p.Payer.Identification, From: p.Created,
+		Domain: p.Domain, Client: p.Client, Beneficiary: p.Payer.Identification, ClientState: refundState(p.ID), From: p.Created,
 	}
 	for window := (store.Window{Order: "register_date", Descending: true, Limit: refundsPage}); ; {
 		rows, err := c.DB.Payments(pc, filter, window, false)
@@ -75,7 +75,7 @@ func (c *Console) refundsOf(pc *page.Context, p *payment.Payment) (refunds, erro
 			return found, fmt.Errorf("find refunds of payment %d: %w", p.ID, err)
 		}
 		for _, row := range rows {
-			c.addRefund(pc, &found, p, row.Payment)
+			c.addRefund(pc, &found, row.Payment)
 		}
 		if len(rows) < refundsPage {
 			return found, nil
@@ -84,11 +84,8 @@ func (c *Console) refundsOf(pc *page.Context, p *payment.Payment) (refunds, erro
 	}
 }
 
-// addRefund adds a payment if it is a refund of p.
-func (c *Console) addRefund(pc *page.Context, found *refunds, p, other *payment.Payment) {
-	if other.ClientState != refundState(p.ID) {
-		return
-	}
+// addRefund adds a refund.
+func (c *Console) addRefund(pc *page.Context, found *refunds, other *payment.Payment) {
 	found.Rows = append(found.Rows, c.newListRow(pc, other))
 	expired := other.State == payment.Expired
 	if other.State == payment.Rejected || expired && !sent(other) {
@@ -249,8 +246,8 @@ func refundDraft(p *payment.Payment, earlier refunds, amount, label, payee strin
 	if err != nil {
 		return payment.Draft{}, err
 	}
-	if money.Minor > earlier.Left.Minor {
-		return payment.Draft{}, passerelle.InvalidField("Amount", "must be at most %s, the amount that is not refunded yet", earlier.Left.Decimal())
+	if money.Minor <= 0 || money.Minor > earlier.Left.Minor {
+		return payment.Draft{}, passerelle.InvalidField("Amount", "must be more than 0 and at most %s, the amount that is not refunded yet", earlier.Left.Decimal())
 	}
 	from, to := in.Beneficiary, *p.Payer
 	if to.Label == "" {

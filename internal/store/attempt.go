@@ -101,8 +101,7 @@ const (
 // Live reports whether the attempt still lacks a stored outcome.
 func (a Attempt) Live() bool { return a.State == AttemptOpen || a.State == AttemptUnknown }
 
-// ErrSealed reports that a sealed value cannot be decrypted: it was altered or lost, or its key is
-// missing.
+// ErrSealed reports that a sealed value cannot be decrypted: the value or its key is wrong or lost.
 var ErrSealed = errors.New("a sealed value does not open")
 
 func (r *Reader) scanAttempt(row database.Row) (Attempt, error) {
@@ -155,8 +154,7 @@ func attemptPlace(domain passerelle.DomainID, id int64, column string) keys.Plac
 }
 
 // Attempt loads the last attempt of a payment. It fails with ErrNotFound when the payment has no
-// attempt. With ErrSealed, it returns the attempt, but some or all encrypted parts of the order are
-// missing.
+// attempt. With ErrSealed, it returns the attempt without encrypted parts that cannot be read.
 func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) (Attempt, error) {
 	var last Attempt
 	_, err := database.ByKey(ctx, r.rows, func(row database.Row) (struct{}, error) {

@@ -38,7 +38,8 @@ type PaymentFilter struct {
 	// this filter can only have the order "label".
 	LabelStart string
 	// Client is the application that registered the payment, zero for any.
-	Client passerelle.ClientID
+	Client      passerelle.ClientID
+	ClientState string
 	// Least and Most limit the amount in minor units. Both are inclusive, and zero means no limit.
 	Least, Most int64
 
@@ -112,6 +113,7 @@ func (f PaymentFilter) selection() selection {
 		{"error_code", f.ErrorCode},
 		{"bank_payment_id", f.BankPaymentID},
 		{"website", f.Website},
+		{"client_state", f.ClientState},
 		{"date_type", f.DateType},
 		{"payer_identification", number(f.Payer)},
 	} {

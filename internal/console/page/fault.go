@@ -100,7 +100,7 @@ var fieldLabels = map[string]string{
 	"data": "Payload", "since": "Since", "config.url": "Token endpoint", "config.client_id": "Client id", "config.client_secret": "Client secret",
 	"config.public_cert": "Certificate", "config.private_cert": "Private key",
 	"number": "Number", "name": "Name", "kind": "Kind", "base_url": "Base URL", "address": "Address", "secret": "Secret", "logo": "Picture",
-	"key": "Key", "overlap": "Overlap", "date": "Date", "signature": "Signature", "reason": "Reason", "password": "New password",
+	"advance": "Advance by another duration", "set": "Set to a date and time", "key": "Key", "overlap": "Overlap", "date": "Date", "signature": "Signature", "reason": "Reason", "password": "New password",
 	"sync_frequency": "Days between two synchronisations", "auth_mechanism": "Sign-in method", "instructions[0].label": "Label",
 	"instructions[0].beneficiary.label": "Name of the payer", "description": "Description",
 	"description_banks": "Description on the page to choose a bank", "description_providers": "Description on the page to choose a provider",
