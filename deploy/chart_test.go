@@ -136,6 +136,8 @@ func TestChartLimitsTheMemoryOfGo(t *testing.T) {
 		{"resources.limits.memory=512Mi", "483183821"},
 		{"resources.limits.memory=1.5G", "1350000000"},
 		{"resources.limits.memory=2000000000", "1800000000"},
+		{"resources.limits.memory=142Mi", ""},
+		{"resources.limits.memory=143Mi", "134951731"},
 		{"resources.limits=null", ""},
 		{"resources=null", ""},
 		{"settings.GOMEMLIMIT=700MiB", "700MiB"},

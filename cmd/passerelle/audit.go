@@ -22,8 +22,7 @@ type auditCommand struct {
 	Verify   auditVerify `cmd:"" help:"Verify the audit log, and name the first changed, removed or added entry." resume:"nothing was changed, and the same command verifies the log again"`
 }
 
-// books holds the data of the audit commands: the names of domains by id, and the chosen domain, if
-// any.
+// books holds the data of the audit commands: the names of domains by id, and any chosen domain.
 type books struct {
 	db     *store.DB
 	names  map[passerelle.DomainID]string

@@ -62,8 +62,7 @@ type connectorTest struct {
 	SecretFile string `required:"" type:"path" help:"File with the program's secret, 32 to 256 characters."`
 }
 
-// Run checks a program and prints the result of each rule. It fails when the program breaks a
-// rule.
+// Run checks a program and prints the result of each rule. It fails when the program breaks one.
 func (t *connectorTest) Run(c *console) error {
 	secret, err := os.ReadFile(t.SecretFile)
 	if err != nil {

@@ -83,8 +83,7 @@ func nameOf(database string) string {
 	return u.String()
 }
 
-// readCredentials reads stored credentials. It returns empty credentials when it cannot read the
-// file.
+// readCredentials reads stored credentials. Without a readable file, it returns empty credentials.
 func readCredentials(file string) credentials {
 	var kept credentials
 	raw, err := os.ReadFile(file)
@@ -115,8 +114,7 @@ func (k credentials) write(file string) error {
 	return nil
 }
 
-// renew makes sure that there is a first application and that both tokens work. It logs each
-// replacement.
+// renew ensures that there is a first application and that both tokens work. It logs replacements.
 func (k *credentials) renew(ctx context.Context, s *service.Service, d passerelle.Domain, log *slog.Logger) error {
 	first := k.ClientID == ""
 	if err := k.application(ctx, s, d, log); err != nil {

@@ -141,7 +141,7 @@ const DefaultDatabaseTimeout = 30 * time.Second
 
 // maxSyncs is the largest number of reads of connections that run in the background at the same
 // time because clients requested them. A slow bank uses at most half of it.
-const maxSyncs = 64
+const maxSyncs = 128
 
 // maxFileFetches is the largest number of files that the service fetches at the same time because
 // readers wait for them.

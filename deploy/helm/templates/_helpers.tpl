@@ -49,7 +49,7 @@ capabilities: {drop: [ALL]}
 {{- printf "%ds" $seconds }}
 {{- end }}
 
-{{- /* GOMEMLIMIT in bytes: a percentage of the memory limit. It is empty if settings has another GOMEMLIMIT. */ -}}
+{{- /* GOMEMLIMIT in bytes: a percentage of the memory limit. It is empty below 128 MiB, and if settings has another GOMEMLIMIT. */ -}}
 {{- define "passerelle.goMemoryLimit" -}}
 {{- $limit := include "passerelle.text" (dig "limits" "memory" "" (default dict .Values.resources)) }}
 {{- if and $limit .Values.goMemoryPercent (not (hasKey .Values.settings "GOMEMLIMIT")) }}
@@ -57,6 +57,7 @@ capabilities: {drop: [ALL]}
 {{- $number := regexFind "^[0-9]+([.][0-9]+)?" $limit }}
 {{- $unit := trimPrefix $number $limit }}
 {{- if or (not $number) (not (hasKey $units $unit)) }}{{ fail (printf "resources.limits.memory: %s has no unit such as Mi or Gi" $limit) }}{{ end }}
-{{- printf "%.0f" (mulf $number (get $units $unit) .Values.goMemoryPercent 0.01) }}
+{{- $bytes := mulf $number (get $units $unit) .Values.goMemoryPercent 0.01 }}
+{{- if ge $bytes 134217728.0 }}{{ printf "%.0f" $bytes }}{{ end }}
 {{- end }}
 {{- end }}

@@ -106,8 +106,8 @@ serve() {
 		handle
 		return
 	fi
-	[ $# -eq 2 ] && [ -d "$2" ] && [[ ${SECRET:-} =~ ^.{32,256}$ ]] || {
-		echo "usage: SECRET=... bash $0 PORT FOLDER; SECRET has 32 to 256 characters, and FOLDER exists" >&2
+	[ $# -eq 2 ] && [ -d "$2" ] && [ -w "$2" ] && [[ ${SECRET:-} =~ ^.{32,256}$ ]] || {
+		echo "usage: SECRET=... bash $0 PORT FOLDER; SECRET has 32 to 256 characters, and FOLDER is writable" >&2
 		exit 2
 	}
 	FOLDER=$(realpath "$2") WORK=$FOLDER/.requests
