@@ -228,8 +228,12 @@ func TestApprovalAfterAnEndlessCancellation(t *testing.T) {
 		}
 		o.Now = o.Now.AddDate(0, 0, 7)
 		report, err := o.status()
-		if err != nil || report.Cancellation != payment.CancellationRefused || report.Status != payment.Awaiting || report.ValidateURI != "https://bank.example/approve" {
+		if err != nil || report.Cancellation != payment.CancellationRefused || report.Status != payment.Awaiting || report.ValidateURI != "" || report.CheckAfter > time.Minute {
 			t.Errorf("%s, a week later: %+v, %v; the calls are %q", name, report, err, bank.calls)
+		}
+		o.Payment.Detail = ""
+		if report, err = o.status(); err != nil || report.Status != payment.Awaiting || report.ValidateURI != "https://bank.example/approve" {
+			t.Errorf("%s, afterwards: %+v, %v; the calls are %q", name, report, err, bank.calls)
 		}
 	}
 }

@@ -388,10 +388,9 @@ func (v *ordering) forsaken() bool { return v.Abandoned && v.memory.Cancelling =
 // carryOn does the next steps that do not involve the customer, and reports the state of the order.
 // An error concerns only these steps: the order continues to wait.
 func (v *ordering) carryOn(ctx context.Context, s paymentStatus) (payment.Report, error) {
-	report, err := v.report(s), error(nil) // may end the cancellation, so it comes before current
-	a := v.current()
+	a, report, err := v.current(), v.report(s), error(nil)
 	waits := report.Status == payment.Awaiting || v.memory.Cancelling != nil && report.Cancellation == payment.CancellationAwaiting
-	if waits {
+	if waits && a == v.current() { // otherwise the cancellation has ended, and the next status continues with the order
 		if !v.forsaken() {
 			v.renew(ctx, a)
 			err = v.proceed(ctx, a, v.person())

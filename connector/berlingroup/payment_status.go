@@ -63,7 +63,7 @@ func (v *ordering) cancelling(report *payment.Report, s paymentStatus) {
 		report.Cancellation, v.memory.Cancelling, v.memory.Cancelled = payment.CancellationGranted, nil, true
 	case v.memory.Cancelling == nil && v.Payment.Detail != payment.Cancelling:
 	case v.memory.Cancelling == nil || v.continues(s): // without a memory, an earlier report was lost
-		report.Cancellation, v.memory.Cancelling = payment.CancellationRefused, nil
+		report.Cancellation, v.memory.Cancelling, report.CheckAfter = payment.CancellationRefused, nil, shortly
 	case v.memory.Cancelling.Step == authorised: // the bank is about to cancel the order
 		v.memory.Cancelling.Approved = cmp.Or(v.memory.Cancelling.Approved, v.Now)
 		report.CheckAfter = max(shortly, v.Now.Sub(v.memory.Cancelling.Approved)/4)

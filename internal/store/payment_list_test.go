@@ -56,7 +56,9 @@ func (s fixture) population(n int) []*payment.Payment {
 	var all []*payment.Payment
 	for i := range n {
 		at := now.Add(time.Duration(i*7%5) * time.Hour)
-		p := s.create(s.individual(i), at)
+		draft := s.individual(i)
+		draft.ClientState = []string{"", "order 1"}[i%2]
+		p := s.create(draft, at)
 		if report := reports[i%len(reports)]; report.Status != "" {
 			p.Website = []string{"", "shop.test", "other.test"}[i%3]
 			s.write(func(tx *store.Tx) error { return tx.UpdateChoice(p, nil) })
@@ -147,7 +149,7 @@ func matches(f store.PaymentFilter, p *payment.Payment) bool {
 		payer = p.Payer.Identification
 	}
 	return f.Domain == p.Domain && (f.Only == 0 || f.Only == p.ID) && is(f.State, string(p.State)) && is(f.ErrorCode, string(p.ErrorCode)) &&
-		is(f.BankPaymentID, p.BankPaymentID) && is(f.Website, p.Website) && is(f.DateType, string(p.DateType())) && is(f.Payer, payer) &&
+		is(f.BankPaymentID, p.BankPaymentID) && is(f.Website, p.Website) && is(f.ClientState, p.ClientState) && is(f.DateType, string(p.DateType())) && is(f.Payer, payer) &&
 		is(f.PayerEnd, store.End(payer)) && line(f.BeneficiaryEnd, func(in payment.Instruction) string { return store.End(in.Beneficiary.Identification) }) &&
 		(f.Client == 0 || f.Client == p.Client) && p.Total() >= f.Least && (f.Most == 0 || p.Total() <= f.Most) &&
 		(f.LabelStart == "" || labelled(f, p) != nil) &&
@@ -216,6 +218,7 @@ func drawFilter(t *rapid.T, s fixture, all []*payment.Payment) store.PaymentFilt
 		}},
 		{"bank id", func() { f.BankPaymentID = rapid.SampledFrom([]string{"B1", "B2"}).Draw(t, "bank id") }},
 		{"website", func() { f.Website = rapid.SampledFrom([]string{"shop.test", "other.test", "none"}).Draw(t, "website") }},
+		{"client state", func() { f.ClientState = rapid.SampledFrom([]string{"order 1", "none"}).Draw(t, "client state") }},
 		{"payer", func() { f.Payer = rapid.SampledFrom(accounts).Draw(t, "payer") }},
 		{"beneficiary", func() { f.Beneficiary = rapid.SampledFrom(accounts).Draw(t, "beneficiary") }},
 		{"reference", func() { f.Reference = rapid.SampledFrom([]string{"R0", "R1", "R9"}).Draw(t, "reference") }},
