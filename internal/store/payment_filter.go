@@ -39,7 +39,7 @@ type PaymentFilter struct {
 	LabelStart string
 	// Client is the application that registered the payment, zero for any.
 	Client      passerelle.ClientID
-	ClientState string
+	ClientState string // only together with Beneficiary, because no index contains it
 	// Least and Most limit the amount in minor units. Both are inclusive, and zero means no limit.
 	Least, Most int64
 

@@ -218,7 +218,10 @@ func drawFilter(t *rapid.T, s fixture, all []*payment.Payment) store.PaymentFilt
 		}},
 		{"bank id", func() { f.BankPaymentID = rapid.SampledFrom([]string{"B1", "B2"}).Draw(t, "bank id") }},
 		{"website", func() { f.Website = rapid.SampledFrom([]string{"shop.test", "other.test", "none"}).Draw(t, "website") }},
-		{"client state", func() { f.ClientState = rapid.SampledFrom([]string{"order 1", "none"}).Draw(t, "client state") }},
+		{"client state", func() {
+			f.ClientState = rapid.SampledFrom([]string{"order 1", "none"}).Draw(t, "client state")
+			f.Beneficiary = rapid.SampledFrom(accounts).Draw(t, "beneficiary with it")
+		}},
 		{"payer", func() { f.Payer = rapid.SampledFrom(accounts).Draw(t, "payer") }},
 		{"beneficiary", func() { f.Beneficiary = rapid.SampledFrom(accounts).Draw(t, "beneficiary") }},
 		{"reference", func() { f.Reference = rapid.SampledFrom([]string{"R0", "R1", "R9"}).Draw(t, "reference") }},
