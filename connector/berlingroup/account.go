@@ -323,7 +323,7 @@ func (v *reading) pages(first request) *pages {
 // maxPages limits the pages of a list.
 const maxPages = 100_000
 
-// next gets the next page. Its argument returns the link to the page after that one, if any.
+// next gets a page. The function next returns the link to the page after it, if any.
 func (p *pages) next(ctx context.Context, into any, next func() string) error {
 	if err := p.get(ctx, p.request, into); err != nil {
 		return err

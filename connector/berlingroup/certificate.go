@@ -22,7 +22,7 @@ type Certificate struct {
 	Field string
 	// From and Until are the first and the last instant at which the certificate is valid.
 	From, Until time.Time
-	// Roles are the PSD2 roles in the certificate, such as PSP_PI. They come from a QCStatement.
+	// Roles are the PSD2 roles in the certificate, such as PSP_PI. A QCStatement lists them.
 	Roles []string
 	// Kind is roles.Web, roles.Seal, or empty when the certificate names neither. Qualified means
 	// that the certificate has QCStatements, as every qualified certificate does.

@@ -127,7 +127,7 @@ func (v *reading) askConsent(ctx context.Context) error {
 	return v.wish(ctx)
 }
 
-// authorise continues the authorisation of a consent. It ends the read without a valid consent.
+// authorise continues the authorisation of a consent. Without a valid consent, it ends the read.
 func (v *reading) authorise(ctx context.Context) error {
 	a, p := &v.memory.Approval, v.person()
 	if fault := a.back(v.Callback); fault != "" {

@@ -388,7 +388,8 @@ func (v *ordering) forsaken() bool { return v.Abandoned && v.memory.Cancelling =
 // carryOn does the next steps that do not involve the customer, and reports the state of the order.
 // An error concerns only these steps: the order continues to wait.
 func (v *ordering) carryOn(ctx context.Context, s paymentStatus) (payment.Report, error) {
-	a, report, err := v.current(), v.report(s), error(nil)
+	var err error
+	a, report := v.current(), v.report(s)
 	waits := report.Status == payment.Awaiting || v.memory.Cancelling != nil && report.Cancellation == payment.CancellationAwaiting
 	if waits && a == v.current() { // otherwise the cancellation has ended, and the next status continues with the order
 		if !v.forsaken() {

@@ -40,7 +40,7 @@ const (
 	maxRemittance   = 140
 )
 
-// order returns the body for a payment, with the payer's account if known and the bank accepts one.
+// order returns the body for a payment, with the payer's account if it is known and accepted.
 func (p *Profile) order(of payment.Payment, service string) orderBody {
 	var body orderBody
 	if of.Payer != nil && payers[p.DebtorAccount] != payment.PayerNotUsed {

@@ -194,7 +194,7 @@ func (v *ordering) divide(report *payment.Report, s paymentStatus) {
 }
 
 // refusedLines returns the refusals that the status names, by instruction, and stores the codes of
-// instructions that the bank has not named before. Older memories lack them, unlike the payment.
+// instructions that the bank has not named before. Older memories lack the codes; the payment has them.
 func (v *ordering) refusedLines(s paymentStatus) map[int]codes.Message {
 	why := codes.RefusedLines(s.Messages)
 	if v.memory.Lines == nil {

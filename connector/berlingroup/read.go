@@ -103,7 +103,7 @@ func recall(text []byte) readMemory {
 	return m
 }
 
-// mostFormers is the maximum number of former consents. The approval pages of older ones expired.
+// mostFormers is the maximum number of former consents. Pages of older ones have expired.
 const mostFormers = 10
 
 // withFormer returns the former consents with the present one. Above mostFormers, it first drops

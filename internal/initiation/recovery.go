@@ -101,7 +101,7 @@ func (s bankSession) conclude(report payment.Report, now time.Time) payment.Repo
 func concludeAct(a store.Attempt, report payment.Report) payment.Report {
 	no, said := refusals[a.Action]
 	switch {
-	case a.Kind == store.AttemptCancellation && !a.Agreed && report.Cancellation == "" && undecided(report):
+	case a.Kind == store.AttemptCancellation && !a.Agreed && report.Cancellation == "" && unfinished(report):
 		report.Cancellation, report.By = payment.CancellationRefused, payment.ByBank
 		if !asksToCancel(a) {
 			report.By = a.By
@@ -115,8 +115,8 @@ func concludeAct(a store.Attempt, report payment.Report) payment.Report {
 	return report
 }
 
-// undecided reports whether the bank has neither executed nor refused the order.
-func undecided(r payment.Report) bool {
+// unfinished reports whether the bank has neither executed nor refused the order.
+func unfinished(r payment.Report) bool {
 	return r.Status == payment.Awaiting || r.Status == payment.Processing
 }
 

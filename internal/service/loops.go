@@ -19,9 +19,9 @@ var longestFollow = time.Minute
 // followPayments asks banks about due payments, and expires payments. It handles one batch of each
 // domain, and repeats this until no domain has anything to do. A domain with constant work
 // therefore does not delay the others. The first round that ends after longestFollow ends the pass,
-// and the next one begins at once, so that metrics also count passes under constant work. followPayments waits for a slow bank
-// only for a moment. It fails when one of these batches has failed. A failure in one domain does not
-// affect the others.
+// and the next pass begins at once, so that metrics also count passes under constant work.
+// followPayments waits for a slow bank only for a moment. It fails when one of these batches has
+// failed. A failure in one domain does not affect the others.
 func (s *Service) followPayments(ctx context.Context) error {
 	var failed error
 	for begun, more := time.Now(), true; more; {

@@ -473,8 +473,7 @@ const (
 	bankStep       = "bank"
 )
 
-// to returns the address of a step of a flow. Additional parameters are pairs of a name and a
-// value.
+// to returns the address of a step of a flow. Additional parameters are pairs of name and value.
 func (pc *pageContext) to(t *flowSession, pairs ...string) string {
 	query := url.Values{handleParameter: {t.handle}}
 	for i := 0; i < len(pairs); i += 2 {

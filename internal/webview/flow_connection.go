@@ -325,8 +325,11 @@ func (w *Webview) showState(pc *pageContext, s *flowConnection) error {
 // otherBanks returns the address of the list of institutions. It returns an empty text without another
 // institution, and for a connection that has worked before.
 func (w *Webview) otherBanks(pc *pageContext, s *flowConnection) (string, error) {
+	if s.c.Established != nil {
+		return "", nil
+	}
 	all, err := w.offered(pc, s.Filter)
-	if len(all) < 2 || s.c.Established != nil {
+	if len(all) < 2 {
 		return "", err
 	}
 	return pc.to(s.flowSession), nil
@@ -401,8 +404,7 @@ func (w *Webview) showBankLink(pc *pageContext, s *flowConnection, body flowBody
 	return pages.Send(pc.writer, page)
 }
 
-// ticket gives a second window access to a flow in a frame. The browser uses other cookies in that
-// window.
+// ticket gives a second window, which has other cookies, access to a flow in a frame.
 type ticket struct {
 	Handle string
 	Flow   flowState

@@ -199,8 +199,7 @@ func (w *Webview) takeFiles(pc *pageContext, s *flowConnection, confirmed bool, 
 	return w.handOver(pc, s, shown, done)
 }
 
-// checkFiles checks files together. It imports them only if the person has confirmed and no file is
-// refused.
+// checkFiles checks files together. It imports them if the person has confirmed and none is refused.
 func (w *Webview) checkFiles(pc *pageContext, confirmed bool, files []imports.File) ([]imports.CheckedFile, bool, error) {
 	use := &imports.Imports{DB: w.DB, Aggregation: w.Aggregation}
 	checked, err := use.CheckAll(pc.context(), pc.domain, files...)
