@@ -36,8 +36,8 @@ release-test: ## build a release twice, and install and run its packages and ima
 	scripts/with-postgres go test -tags release -v -count=1 -timeout 1h ./deploy
 
 .PHONY: test
-test: tools ## run everything that must pass: unit tests, both databases, API, browser
-	scripts/test
+test: tools ## run the tests on both databases and in a browser, without scripts/long-tests (minutes)
+	scripts/test short
 
 .PHONY: race
 race: tools ## run the tests of code that shares data between goroutines, with the race detector
@@ -45,9 +45,9 @@ race: tools ## run the tests of code that shares data between goroutines, with t
 
 # The packages of the tools are fetched while the linter is compiled.
 .PHONY: verify
-verify: ## run check and test
+verify: ## run check and all tests: everything that must pass
 	$(MAKE) -j 2 check tools
-	$(MAKE) test
+	scripts/test all
 
 .PHONY: torture
 torture: export PASSERELLE_TEST_PAUSE := 0s
