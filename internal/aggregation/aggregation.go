@@ -23,6 +23,7 @@ import (
 	"passerelle/internal/notification"
 	"passerelle/internal/presence"
 	"passerelle/internal/store"
+	"passerelle/internal/syncqueue"
 )
 
 // Aggregation has the use cases of users. A field is required unless its comment says otherwise.
@@ -59,7 +60,7 @@ type Aggregation struct {
 	devices presence.Devices
 	// passes contains a channel of capacity 1 for each domain. A running call of SyncDue fills it.
 	passes sync.Map
-	queues syncQueues
+	queues syncqueue.Queues[*batch]
 }
 
 // now returns the present instant of a domain, with the precision of stored instants.

@@ -170,7 +170,7 @@ func (a *Aggregation) ExpireConnections(ctx context.Context, d passerelle.Domain
 	}
 	var errs []error
 	for _, c := range expired {
-		if a.queues.contains(d.ID, c) {
+		if a.queues.Contains(d.ID, c) {
 			continue
 		}
 		err := a.disconnectWhile(ctx, d, c.User, c.ID, func(tx bankstore.Tx) { tx.HoldExpired(d.ID, c.ID, a.now(d)) })

@@ -31,6 +31,9 @@ func newBatch() *batch {
 	return &batch{ended: map[passerelle.UserID][]*reporter{}, pending: map[passerelle.UserID]int{}}
 }
 
+// maxReading limits the concurrent reads of a call of readAll.
+const maxReading = 8
+
 // readAll reads connections, at most maxReading at the same time. A failed read does not affect the
 // others. readAll emits USER_SYNCED for each user with two or more finished runs.
 func (a *Aggregation) readAll(ctx context.Context, d passerelle.Domain, all []bankstore.Connection, read func(context.Context, bankstore.Connection) (*syncRun, error)) error {
@@ -210,7 +213,7 @@ func (a *Aggregation) SyncDue(ctx context.Context, d passerelle.Domain) (int, er
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
-	resume, err := a.queues.pause(ctx, d.ID)
+	resume, err := a.queues.Pause(ctx, d.ID)
 	defer func() {
 		if wanted := resume(); wanted {
 			a.Sync()
