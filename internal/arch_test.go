@@ -60,7 +60,7 @@ var mayImport = map[string][]string{
 	"internal/api":              {".", "payment", "webhook", "internal/httpapi", "internal/wire", "internal/keys", "internal/access", "internal/settings", "internal/store", "internal/bankstore", "internal/initiation", "internal/aggregation", "internal/documents", "internal/api/banking", "internal/delivery", "internal/simulation", "internal/picture", "internal/programs"},
 	"internal/search":           {".", "payment", "internal/database", "internal/keys", "internal/store"},
 	"internal/api/banking":      {".", "internal/httpapi", "internal/wire", "internal/access", "internal/settings", "internal/store", "internal/bankstore", "internal/initiation", "internal/aggregation", "internal/documents", "internal/archive", "internal/imports", "internal/picture", "statementfile", "internal/exports"},
-	"internal/bankcall":         {"connector", "internal/tracing"},
+	"internal/bankcall":         {".", "connector", "internal/tracing"},
 	"internal/wire":             {".", "payment"},
 	"internal/notification":     {".", "internal/store", "internal/bankstore"},
 	"internal/initiation":       {".", "payment", "connector", "internal/background", "internal/bankcall", "webhook", "internal/keys", "internal/store", "internal/wire", "internal/settings", "internal/jwe", "internal/failpoint", "internal/notification", "internal/tracing", "internal/search"},

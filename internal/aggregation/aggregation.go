@@ -20,6 +20,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/bankcall"
 	"passerelle/internal/notification"
 	"passerelle/internal/presence"
 	"passerelle/internal/store"
@@ -61,6 +62,8 @@ type Aggregation struct {
 	// passes contains a channel of capacity 1 for each domain. A running call of SyncDue fills it.
 	passes sync.Map
 	queues syncqueue.Queues[*batch]
+	// callers counts the requests that wait for institutions. Payments have their own limit.
+	callers bankcall.Callers
 }
 
 // now returns the present instant of a domain, with the precision of stored instants.

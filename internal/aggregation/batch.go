@@ -10,6 +10,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/background"
+	"passerelle/internal/bankcall"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
@@ -31,19 +32,25 @@ func newBatch() *batch {
 	return &batch{ended: map[passerelle.UserID][]*reporter{}, pending: map[passerelle.UserID]int{}}
 }
 
-// maxReading limits the concurrent reads of a call of readAll.
+// maxReading limits how many connections a call of readAll reads at the same time. At most half of
+// them have the same connector, so a slow institution does not delay all others.
 const maxReading = 8
 
-// readAll reads connections, at most maxReading at the same time. A failed read does not affect the
-// others. readAll emits USER_SYNCED for each user with two or more finished runs.
+// readAll reads connections. A failed read does not affect the others. readAll emits USER_SYNCED for
+// each user with two or more finished runs.
 func (a *Aggregation) readAll(ctx context.Context, d passerelle.Domain, all []bankstore.Connection, read func(context.Context, bankstore.Connection) (*syncRun, error)) error {
 	b := newBatch()
 	var reading sync.WaitGroup
-	room := make(chan struct{}, maxReading)
+	room, of := make(chan struct{}, maxReading), map[string]chan struct{}{}
 	for _, c := range all {
-		room <- struct{}{}
+		if of[c.Connector] == nil {
+			of[c.Connector] = make(chan struct{}, maxReading/2)
+		}
+		own := of[c.Connector]
 		reading.Go(func() {
-			defer func() { <-room }()
+			own <- struct{}{}
+			room <- struct{}{}
+			defer func() { <-room; <-own }()
 			var run *syncRun
 			err := background.Guard(func() error { var err error; run, err = read(ctx, c); return err })
 			b.add(run, err)
@@ -252,9 +259,10 @@ func (a *Aggregation) due(ctx context.Context, d passerelle.Domain, except map[s
 const maxConnections = 100
 
 // SyncAll reads the connections of a user and returns them, oldest first. attended says whether the
-// user is present. SyncAll skips connections that another run is reading. Without the user, it also
-// skips connections whose consent has ended or whose daily limit is reached. It fails with Conflict
-// when the user has more than maxConnections connections.
+// user is present. SyncAll skips connections that another run is reading, and those of institutions
+// for which too many requests wait. Without the user, it also skips connections whose consent has
+// ended or whose daily limit is reached. It fails with Conflict when the user has more than
+// maxConnections connections.
 func (a *Aggregation) SyncAll(ctx context.Context, d passerelle.Domain, user passerelle.UserID, attended bool) ([]bankstore.Connection, error) {
 	all, err := a.atMost(ctx, d, user)
 	if err != nil {
@@ -264,8 +272,13 @@ func (a *Aggregation) SyncAll(ctx context.Context, d passerelle.Domain, user pas
 	defer end()
 	err = a.readAll(reading, d, all, func(reading context.Context, c bankstore.Connection) (*syncRun, error) {
 		if ctx.Err() != nil {
-			return nil, nil //nolint:nilnil,nilerr // nobody waits for the reads that have not begun
+			return nil, nil //nolint:nilnil // nobody waits for the reads that have not begun
 		}
+		leave, entered := a.callers.Enter(c.Connector, bankcall.MaxCallers)
+		if !entered {
+			return nil, nil //nolint:nilnil // the connection keeps its state, as if another run read it
+		}
+		defer leave()
 		return a.readOne(reading, d, c, attended)
 	})
 	if err != nil {

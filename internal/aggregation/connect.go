@@ -59,12 +59,18 @@ type Request struct {
 // Connect deletes the connection again and fails with Invalid and the code wrongpass. Every
 // other outcome of the read is a state of the connection. With Background, refused credentials
 // are also a state. Connect fails with Invalid for an unknown connector or a wrong value, and with
-// NotFound when the user does not exist.
+// NotFound when the user does not exist. It fails with Unavailable, and stores nothing, when too
+// many requests wait for the institution.
 func (a *Aggregation) Connect(ctx context.Context, d passerelle.Domain, user passerelle.UserID, r Request) (bankstore.Connection, error) {
 	run, reader, err := a.open(ctx, d, user, r)
 	if err != nil {
 		return bankstore.Connection{}, err
 	}
+	leave, err := a.enterBank(run, r)
+	if err != nil {
+		return bankstore.Connection{}, err
+	}
+	defer leave()
 	if r.Execution != (store.Execution{}) { // repetitions return this connection, so somebody must read it, even after a crash
 		due := run.started.Add(runLease)
 		run.lease.c.NextTry, run.lease.c.StoredTry = &due, &due
@@ -91,6 +97,15 @@ func (a *Aggregation) Connect(ctx context.Context, d passerelle.Domain, user pas
 		return run.lease.c, err
 	}
 	return run.lease.c, wrongpass(run.lease.c.Message)
+}
+
+// enterBank counts a request that waits for the institution of a run, until the returned function is
+// called. It fails with Unavailable when too many requests wait for the institution.
+func (a *Aggregation) enterBank(run *syncRun, r Request) (func(), error) {
+	if r.Background {
+		return func() {}, nil
+	}
+	return a.callers.EnterBank(run.lease.c.Connector)
 }
 
 func wrongpass(message string) error {
@@ -146,7 +161,8 @@ func (a *Aggregation) newRun(d passerelle.Domain, user passerelle.User, profile 
 // connection again. Without the user, the daily limit of the institution or an ended consent can
 // prevent the read. Resume fails with NotFound when the user has no such connection, and with
 // Invalid for a wrong value. It fails with Conflict when another run is reading the connection, or
-// when its connector is no longer offered.
+// when its connector is no longer offered. It fails with Unavailable when too many requests wait for
+// the institution.
 func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.ConnectionID, r Request) (bankstore.Connection, error) {
 	take := a.awaitLease
 	if r.Background {
@@ -156,6 +172,11 @@ func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user pass
 	if err != nil {
 		return bankstore.Connection{}, err
 	}
+	leave, err := a.enterBank(run, r)
+	if err != nil {
+		return run.lease.c, errors.Join(err, run.lease.release(ctx))
+	}
+	defer leave()
 	if repeated, err := run.repeats(ctx, r); repeated || err != nil {
 		return run.lease.c, errors.Join(err, run.lease.release(ctx))
 	}

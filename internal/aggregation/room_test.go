@@ -2,11 +2,19 @@ package aggregation_test
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"passerelle"
+	"passerelle/connector"
 	"passerelle/connector/sandbox"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankcall"
+	"passerelle/internal/store"
 )
 
 // TestBackgroundReadsNameTheirConnector checks that reads in the background count for their
@@ -32,5 +40,103 @@ func TestBackgroundReadsNameTheirConnector(t *testing.T) {
 		for _, work := range h.waiting {
 			work(t.Context())
 		}
+	})
+}
+
+// waitLimit is the time after which a test fails because something did not happen.
+const waitLimit = 30 * time.Second
+
+// happens waits for an event of the test.
+func happens[T any](t *testing.T, what string, event <-chan T) {
+	t.Helper()
+	select {
+	case <-event:
+	case <-time.After(waitLimit):
+		t.Errorf("in vain, the test waits until %s", what)
+	}
+}
+
+// TestASilentInstitutionKeepsFewRequestsWaiting checks that a request for an institution for which
+// MaxCallers requests wait is refused and stores nothing. Requests for other institutions must
+// succeed.
+func TestASilentInstitutionKeepsFewRequestsWaiting(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		registry, err := connector.NewRegistry(s, &otherConnector{hostileConnector{DataReader: s.DataReader, read: soundBooks().read}})
+		must(t, err)
+		h.Connectors = registry
+		c, err := h.connect("anna", "1234")
+		must(t, err)
+		crowd, err := h.CreateUser(t.Context(), h.domain, true, func(*store.Tx, passerelle.User) error { return nil })
+		must(t, err)
+		var reads atomic.Int64
+		arrived, answer := make(chan struct{}, bankcall.MaxCallers), make(chan struct{})
+		s.read = func(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
+			if reads.Add(1) <= bankcall.MaxCallers {
+				arrived <- struct{}{}
+				<-answer
+			}
+			return soundBooks().read(ctx, req, out)
+		}
+		var waiting sync.WaitGroup
+		for range bankcall.MaxCallers {
+			waiting.Go(func() {
+				_, _ = h.Connect(t.Context(), h.domain, crowd.ID, aggregation.Request{
+					Connector: sandbox.TestConnector, Source: "directaccess", Values: map[string]string{"login": "anna", "password": "1234"},
+				})
+			})
+		}
+		for range bankcall.MaxCallers {
+			happens(t, "another request waits for the institution", arrived)
+		}
+		refused := func(what string, err error) {
+			t.Helper()
+			var busy *passerelle.Error
+			if !errors.As(err, &busy) || busy.Kind != passerelle.Unavailable || busy.RetryAfter == 0 {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		_, err = h.connect("anna", "1234")
+		refused("a new connection", err)
+		_, err = h.resume(c.ID)
+		refused("a further read", err)
+		all, err := h.SyncAll(t.Context(), h.domain, h.user.ID, true)
+		if err != nil || len(all) != 1 || reads.Load() != bankcall.MaxCallers {
+			t.Errorf("%d connections (%v), and %d reads", len(all), err, reads.Load())
+		}
+		h.connectAll(otherUUID, 1)
+		close(answer)
+		waiting.Wait()
+		if state, err := h.resume(c.ID); err != nil || state != "" {
+			t.Errorf("afterwards: %q, %v", state, err)
+		}
+	})
+}
+
+// TestASilentInstitutionLeavesRoomInASync checks that a sync of all connections of a user reads
+// other institutions while an institution with many connections does not respond.
+func TestASilentInstitutionLeavesRoomInASync(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, quick *hostileConnector) {
+		silent := &otherConnector{hostileConnector{DataReader: quick.DataReader, read: soundBooks().read}}
+		registry, err := connector.NewRegistry(quick, silent)
+		must(t, err)
+		h.Connectors = registry
+		h.connectAll(otherUUID, 10)
+		h.connectAll(sandbox.TestConnector, 1)
+		answer, ended, synced := make(chan struct{}), make(chan struct{}, 1), make(chan error, 1)
+		silent.read = func(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
+			<-answer
+			return soundBooks().read(ctx, req, out)
+		}
+		quick.read = func(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
+			defer func() { ended <- struct{}{} }()
+			return soundBooks().read(ctx, req, out)
+		}
+		go func() {
+			_, err := h.SyncAll(t.Context(), h.domain, h.user.ID, true)
+			synced <- err
+		}()
+		happens(t, "the other institution is read", ended)
+		close(answer)
+		must(t, <-synced)
 	})
 }

@@ -139,7 +139,8 @@ func IsReturn(state string) bool { return strings.Contains(state, ".") }
 // can be used once. The argument callback is the query that the institution added. Return reads the
 // connection, and returns the client's landing with the result. It fails with NotFound when the
 // state was already used or altered, or when the connection is deleted or does not wait for a user.
-// It fails with Conflict while the connection is being read, and the state can still be used.
+// It fails with Conflict while the connection is being read, and with Unavailable when too many
+// requests wait for the institution. The state can then still be used.
 //
 // The argument left is a function. It reports whether the user's browser was sent to the
 // institution of a connection. If the connection has a landing, left must return true. Otherwise an
@@ -169,6 +170,11 @@ func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state str
 		return Arrival{}, err
 	}
 	run.attended = true
+	leave, err := a.enterBank(run, Request{})
+	if err != nil {
+		return Arrival{}, errors.Join(err, run.lease.release(ctx))
+	}
+	defer leave()
 	err = run.lease.write(ctx, func(tx *store.Tx) error { bankstore.In(tx).SpendReturn(d.ID, id, nonce); return nil })
 	if errors.Is(err, store.ErrNotFound) {
 		err = passerelle.Missing()

@@ -1,8 +1,9 @@
 // Package bankcall calls connectors for payments, banking data and files. It does not trust a
 // connector: a connector may hang, panic, end its goroutine, or ignore its deadline.
 //
-// It owns the deadline of a call, and the result of a call whose connector does not return. It does
-// not own the requests to connectors, or the meaning and the size of their results.
+// It owns the deadline of a call, the result of a call whose connector does not return, and the
+// limits of callers that wait for one bank. It does not own the requests to connectors, or the
+// meaning and the size of their results.
 //
 // A call fails with the error of the connector, with connector.ErrPanicked, with ErrExited or with
 // ErrAbandoned. [connector.Guard] limits the text of a connector's error.

@@ -54,7 +54,7 @@ func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passere
 	if a, err = i.checkAnswer(ctx, s, a); err != nil {
 		return nil, err
 	}
-	leave, err := i.takeCallSlot(s.attempt.Connector)
+	leave, err := i.Callers.EnterBank(s.attempt.Connector)
 	if err != nil {
 		return nil, err
 	}

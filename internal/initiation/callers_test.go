@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"passerelle"
-	"passerelle/internal/initiation"
+	"passerelle/internal/bankcall"
 	"passerelle/payment"
 )
 
 func held() (hold func(context.Context) error, arrived chan struct{}, free func()) {
-	arrived, freed := make(chan struct{}, 2*initiation.MaxCallers), make(chan struct{})
+	arrived, freed := make(chan struct{}, 2*bankcall.MaxCallers), make(chan struct{})
 	return func(context.Context) error {
 		arrived <- struct{}{}
 		<-freed
@@ -27,7 +27,7 @@ func TestSlowBankKeepsFewWaiting(t *testing.T) {
 		hold, arrived, free := held()
 		defer free()
 		var payments []passerelle.PaymentID
-		for range initiation.MaxCallers + 1 {
+		for range bankcall.MaxCallers + 1 {
 			payments = append(payments, w.create(1))
 		}
 		w.line.breaks(before(hold), nil)
@@ -35,7 +35,7 @@ func TestSlowBankKeepsFewWaiting(t *testing.T) {
 		for _, id := range payments[1:] {
 			waiting.Go(func() { _, _ = w.Validate(t.Context(), w.domain, id, validated()) })
 		}
-		for range initiation.MaxCallers {
+		for range bankcall.MaxCallers {
 			<-arrived
 		}
 		_, err := w.Validate(t.Context(), w.domain, payments[0], validated())

@@ -68,7 +68,7 @@ func (i *Initiation) Cancel(ctx context.Context, d passerelle.Domain, id passere
 	if s.payment.State == payment.Created || s.attempt.Number == 0 {
 		return i.withdraw(ctx, s, c, record)
 	}
-	leave, err := i.takeCallSlot(s.attempt.Connector)
+	leave, err := i.Callers.EnterBank(s.attempt.Connector)
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,7 @@ import (
 	"passerelle"
 	"passerelle/connector"
 	"passerelle/connector/sandbox"
+	"passerelle/internal/bankcall"
 	"passerelle/internal/initiation"
 	"passerelle/internal/keys"
 	"passerelle/internal/store"
@@ -106,7 +107,7 @@ func (w *fixture) another() *initiation.Initiation {
 	registry, err := connector.NewRegistry(w.line)
 	must(w.t, err)
 	return &initiation.Initiation{
-		Callers: &initiation.Callers{},
+		Callers: &bankcall.Callers{},
 		DB:      db, Connectors: registry, Random: rand.Reader, Now: func() time.Time { return noon }, MAC: w.ring.MAC,
 		Wake: func() { w.woken.Add(1) }, Log: slog.New(w.log.handler()),
 	}

@@ -30,6 +30,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/bankcall"
 	"passerelle/internal/notification"
 	"passerelle/internal/search"
 	"passerelle/internal/settings"
@@ -70,7 +71,7 @@ type Initiation struct {
 	// FollowAgain makes the next pass of Follow due now. Nil leaves the passes to their schedule.
 	FollowAgain func()
 	// Callers limits the callers that wait for banks.
-	Callers *Callers
+	Callers *bankcall.Callers
 
 	followed followed
 }

@@ -10,6 +10,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/bankcall"
 	"passerelle/internal/initiation"
 	"passerelle/internal/notification"
 	"passerelle/internal/store"
@@ -17,7 +18,7 @@ import (
 )
 
 func delayed() (hold fault, arrived chan struct{}, free func()) {
-	arrived, freed := make(chan struct{}, 2*initiation.MaxCallers), make(chan struct{})
+	arrived, freed := make(chan struct{}, 2*bankcall.MaxCallers), make(chan struct{})
 	return func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
 		arrived <- struct{}{}
 		<-freed
@@ -224,7 +225,7 @@ func TestReturnToABusyBank(t *testing.T) {
 		hold, arrived, free := held()
 		defer free()
 		var others []passerelle.PaymentID
-		for range initiation.MaxCallers {
+		for range bankcall.MaxCallers {
 			others = append(others, w.create(1))
 		}
 		w.line.breaks(before(hold), nil)
@@ -232,7 +233,7 @@ func TestReturnToABusyBank(t *testing.T) {
 		for _, id := range others {
 			waiting.Go(func() { _, _ = w.Validate(t.Context(), w.domain, id, validated()) })
 		}
-		for range initiation.MaxCallers {
+		for range bankcall.MaxCallers {
 			<-arrived
 		}
 		bank := &seen{}

@@ -15,6 +15,9 @@ import (
 	"passerelle/payment"
 )
 
+// maxReturning limits the calls of Return for one payment that wait for the bank at the same time.
+const maxReturning = 2
+
 // returnPurpose separates the MACs of return links from other MACs.
 const returnPurpose = "return from a bank"
 
@@ -91,7 +94,7 @@ func (i *Initiation) Return(ctx context.Context, d passerelle.Domain, state stri
 // askOnReturn asks the bank and returns the resulting payment. It returns nil when the bank cannot
 // be asked now.
 func (i *Initiation) askOnReturn(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, callback url.Values) (*payment.Payment, error) {
-	leave, entered := i.Callers.enter(id, maxReturning)
+	leave, entered := i.Callers.Enter(id, maxReturning)
 	if !entered {
 		return nil, nil
 	}
@@ -103,7 +106,7 @@ func (i *Initiation) askOnReturn(ctx context.Context, d passerelle.Domain, id pa
 	if s.attempt.Live() && !s.payment.State.Final() {
 		return nil, nil
 	}
-	last, busy := i.takeCallSlot(s.attempt.Connector)
+	last, busy := i.Callers.EnterBank(s.attempt.Connector)
 	if busy != nil {
 		return nil, busy
 	}

@@ -101,7 +101,7 @@ func (i *Initiation) unanswerable(ctx context.Context, d passerelle.Domain, id p
 // does not know the order, or if this program no longer has the connector. If the bank knows the
 // order, askInVain applies the bank's response to the payment.
 func (i *Initiation) askInVain(ctx context.Context, s bankSession) error {
-	leave, err := i.takeCallSlot(s.attempt.Connector)
+	leave, err := i.Callers.EnterBank(s.attempt.Connector)
 	if err != nil {
 		return err
 	}

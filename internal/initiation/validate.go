@@ -60,7 +60,7 @@ func (i *Initiation) Validate(ctx context.Context, d passerelle.Domain, id passe
 	if err != nil {
 		return nil, err
 	}
-	leave, err := i.takeCallSlot(c.Profile().UUID)
+	leave, err := i.Callers.EnterBank(c.Profile().UUID)
 	if err != nil {
 		return nil, err
 	}

@@ -34,6 +34,7 @@ import (
 	"passerelle/internal/api"
 	"passerelle/internal/audit"
 	"passerelle/internal/background"
+	"passerelle/internal/bankcall"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/blob"
 	"passerelle/internal/delivery"
@@ -120,7 +121,7 @@ type Config struct {
 const NoConsole = "none"
 
 // DefaultMaxRequests is the default limit of concurrent requests. While some requests wait for a
-// few silent banks (see initiation.MaxCallers), the limit has room for others. The database can
+// few silent banks (see bankcall.MaxCallers), the limit has room for others. The database can
 // serve these others in about a second.
 const DefaultMaxRequests = 512
 
@@ -285,7 +286,7 @@ func (s *Service) assemble(ctx context.Context) error {
 	send := &background.Loop{Name: "send webhooks", Every: time.Second, Pass: s.sender.Pass, Log: c.Log}
 	follow := &background.Loop{Name: "follow payments", Every: 5 * time.Second, Pass: s.followPayments, Log: c.Log}
 	s.Initiation = &initiation.Initiation{
-		Callers: &initiation.Callers{}, FollowAgain: follow.Wake,
+		Callers: &bankcall.Callers{}, FollowAgain: follow.Wake,
 		DB: s.DB, Connectors: &s.registry, Random: rand.Reader, Now: c.Now, MAC: c.Keys.MAC, Notifications: s.notifications, Wake: send.Wake, Tracer: s.traces.Tracer(), Log: c.Log,
 	}
 	place, err := blob.New(c.Files)

@@ -13,6 +13,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/bankcall"
 	"passerelle/internal/initiation"
 	"passerelle/internal/store/storetest"
 	"passerelle/payment"
@@ -151,8 +152,8 @@ func TestABankThatCannotBeReachedIsTriedAgainWithOnePress(t *testing.T) {
 	var callers sync.WaitGroup
 	defer callers.Wait()
 	defer leave()
-	failed := make(chan error, initiation.MaxCallers)
-	for range initiation.MaxCallers {
+	failed := make(chan error, bankcall.MaxCallers)
+	for range bankcall.MaxCallers {
 		p := s.create(t, nil)
 		callers.Go(func() {
 			payer := passerelle.Account{Scheme: passerelle.IBAN, Identification: "FR7630006000011234567890189", Label: "Anne Martin"}

@@ -21,6 +21,7 @@ import (
 	"passerelle/connector/sandbox"
 	"passerelle/internal/access"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankcall"
 	"passerelle/internal/initiation"
 	"passerelle/internal/keys"
 	"passerelle/internal/picture"
@@ -83,7 +84,7 @@ func start(t *testing.T, database string, tune func(connector.Profile) []connect
 		MAC: ring.MAC, Timing: sandbox.CI, Log: log,
 	}
 	s.Initiation = &initiation.Initiation{
-		Callers: &initiation.Callers{},
+		Callers: &bankcall.Callers{},
 		DB:      db, Connectors: connectors(t, s.simulated, tune), Random: rand.Reader, Now: time.Now, MAC: ring.MAC, Wake: func() {}, Log: log,
 	}
 	s.data = &aggregation.Aggregation{
