@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/background"
 	"passerelle/internal/bankcall"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
@@ -21,18 +25,62 @@ const (
 	terminationTime    = 30 * time.Second
 )
 
-// TerminateConsents ends the due consents of a domain's deleted connections at their institutions.
-// It logs each failure at an institution. A later call tries again, until Termination.Over reports
-// true.
+// TerminateConsents ends the due consents of a domain's deleted connections at their institutions,
+// at all institutions at the same time. After an institution has not responded in time, it leaves
+// the other consents there to a later call. A slow institution therefore delays only its own
+// consents. TerminateConsents logs each failure at an institution. A later call tries again, until
+// Termination.Over reports true.
 func (a *Aggregation) TerminateConsents(ctx context.Context, d passerelle.Domain) error {
-	due, err := bankstore.From(a.DB).TerminationsDue(ctx, d.ID, a.now(d), maxDue)
+	silent := map[string]bool{} // by connector
+	for {
+		due, err := bankstore.From(a.DB).TerminationsDue(ctx, d.ID, a.now(d), slices.Sorted(maps.Keys(silent)), maxDue)
+		if err == nil {
+			err = a.terminateAll(ctx, d, due, silent)
+		}
+		if err != nil || len(due) < maxDue {
+			return err
+		}
+	}
+}
+
+// terminateAll tries each termination once. It adds the connectors that do not respond to silent.
+func (a *Aggregation) terminateAll(ctx context.Context, d passerelle.Domain, due []bankstore.Termination, silent map[string]bool) error {
+	of := map[string][]bankstore.Termination{}
 	for _, t := range due {
-		err = errors.Join(err, a.terminate(ctx, d, t))
+		of[t.Connector] = append(of[t.Connector], t)
 	}
-	if err != nil || len(due) < maxDue {
-		return err
+	var ending sync.WaitGroup
+	var mu sync.Mutex
+	var errs []error
+	for uuid, all := range of {
+		ending.Go(func() {
+			err := background.Guard(func() error { return a.terminateEach(ctx, d, all) })
+			mu.Lock()
+			defer mu.Unlock()
+			if errors.Is(err, errSilent) {
+				silent[uuid], err = true, nil
+			}
+			errs = append(errs, err)
+		})
 	}
-	return a.TerminateConsents(ctx, d)
+	ending.Wait()
+	return errors.Join(errs...)
+}
+
+// errSilent means that an institution did not respond in time.
+var errSilent = errors.New("the institution does not respond")
+
+// terminateEach tries the terminations of one connector until one of them fails with errSilent.
+func (a *Aggregation) terminateEach(ctx context.Context, d passerelle.Domain, all []bankstore.Termination) error {
+	var failed error
+	for _, t := range all {
+		err := a.terminate(ctx, d, t)
+		if errors.Is(err, errSilent) {
+			return err
+		}
+		failed = errors.Join(failed, err)
+	}
+	return failed
 }
 
 func (a *Aggregation) terminate(ctx context.Context, d passerelle.Domain, t bankstore.Termination) error {
@@ -49,7 +97,11 @@ func (a *Aggregation) terminate(ctx context.Context, d passerelle.Domain, t bank
 	}
 	if failed := a.callTerminator(ctx, d, t); failed != nil {
 		a.Log.Warn("a consent could not be ended at its institution", "connection", t.Connection, "connector", t.Connector, "try", t.Tries+1, "error", failed)
-		if !t.Over(now) {
+		switch {
+		case t.Over(now):
+		case errors.Is(failed, context.DeadlineExceeded):
+			return errSilent
+		default:
 			return nil
 		}
 	}
@@ -75,7 +127,11 @@ func (a *Aggregation) callTerminator(ctx context.Context, d passerelle.Domain, t
 	}
 	request := connector.DataRequest{Domain: t.Domain, Connection: t.Connection, Memory: t.Memory, Save: a.saveTermination(t), Now: a.now(d)}
 	_, err := bankcall.Do(ctx, bankcall.Limits{Connector: t.Connector, Deadline: terminationTime, Grace: lateGrace}, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, terminator.Terminate(ctx, request)
+		err := terminator.Terminate(ctx, request)
+		if err != nil {
+			err = errors.Join(err, ctx.Err())
+		}
+		return struct{}{}, err
 	})
 	return err
 }

@@ -11,6 +11,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/connector/sandbox"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/store/storetest"
 )
@@ -122,6 +123,52 @@ func TestConsentsOfDeletedUsers(t *testing.T) {
 		must(t, h.TerminateConsents(t.Context(), h.domain))
 		if ended != 1 {
 			t.Errorf("%d consents were ended", ended)
+		}
+	})
+}
+
+// otherConsenting is a consenting connector with a UUID of its own.
+type otherConsenting struct {
+	*otherConnector
+	terminate func(context.Context, connector.DataRequest) error
+}
+
+func (c *otherConsenting) Terminate(ctx context.Context, req connector.DataRequest) error {
+	return c.terminate(ctx, req)
+}
+
+// TestASilentInstitutionDelaysOnlyItsOwnConsents checks that consents at other institutions end
+// while an institution does not respond. Each pass must wait only once for that institution.
+func TestASilentInstitutionDelaysOnlyItsOwnConsents(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		s.read = ending(connector.Outcome{Memory: []byte("token")})
+		tries, answer, ended := 0, make(chan struct{}), make(chan struct{}, 1)
+		silent := &otherConsenting{otherConnector: &otherConnector{hostileConnector{DataReader: s.DataReader, read: s.read}}, terminate: func(context.Context, connector.DataRequest) error {
+			tries++
+			<-answer
+			return context.DeadlineExceeded
+		}}
+		quick := &consenting{hostileConnector: s, terminate: func(context.Context, connector.DataRequest) error {
+			ended <- struct{}{}
+			return nil
+		}}
+		registry, err := connector.NewRegistry(silent, quick)
+		must(t, err)
+		h.Connectors = registry
+		h.connectAll(otherUUID, 2)
+		h.connectAll(sandbox.TestConnector, 1)
+		must(t, h.DisconnectAll(t.Context(), h.domain, h.user.ID))
+		over := make(chan error, 1)
+		go func() { over <- h.TerminateConsents(t.Context(), h.domain) }()
+		happens(t, "the consent at the other institution ends", ended)
+		close(answer)
+		must(t, <-over)
+		if tries != 1 {
+			t.Errorf("a pass waited %d times for the silent institution", tries)
+		}
+		must(t, h.TerminateConsents(t.Context(), h.domain))
+		if tries != 2 {
+			t.Errorf("%d tries after the next pass, want one for each consent", tries)
 		}
 	})
 }

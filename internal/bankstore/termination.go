@@ -28,9 +28,11 @@ type Termination struct {
 }
 
 // TerminationsDue lists the terminations of a domain that are due. The argument now is in the
-// domain's time. Terminations that have been overdue for the longest time come first. If a memory
-// cannot be decrypted, the error is in the field Sealed.
-func (r Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Termination, error) {
+// domain's time. TerminationsDue leaves out the connectors in the argument except. Terminations that
+// have been overdue for the longest time come first. If a memory cannot be decrypted, the error is
+// in the field Sealed.
+func (r Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, except []string, limit int) ([]Termination, error) {
+	others, args := database.Without(except, "connector_uuid", []any{int64(domain), database.Micros(now)})
 	return database.Collect(ctx, r.rows, func(row database.Row) (Termination, error) {
 		var t Termination
 		var sealed []byte
@@ -43,7 +45,7 @@ func (r Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID,
 		}
 		return t, err
 	}, `SELECT domain_id, id, user_id, connector_uuid, memory, failures, terminate, deleted, consent_until FROM connection
-		WHERE domain_id = $1 AND terminate <= $2 AND terminate IS NOT NULL AND deleted IS NOT NULL ORDER BY terminate, id LIMIT $3`, int64(domain), database.Micros(now), limit)
+		WHERE domain_id = $1 AND terminate <= $2 AND terminate IS NOT NULL AND deleted IS NOT NULL`+others+` ORDER BY terminate, id`+database.UpTo(limit), args...)
 }
 
 // longestConsent is the longest life of a consent, in days. leastTries is the number of days after
