@@ -72,9 +72,7 @@ func collectBank(into chan<- prometheus.Metric, uuid string, h connector.BankHea
 
 func seconds(at time.Time) float64 { return float64(at.UnixMilli()) / 1000 }
 
-// fileMetrics returns the metric with the number of wrong bank files.
-func fileMetrics(wrong *atomic.Int64) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "passerelle_bank_files_wrong", Help: "Wrong bank files when the service last read the folder (--banks).",
-	}, func() float64 { return float64(wrong.Load()) })
+// countMetric returns a metric with a number that the service counts.
+func countMetric(name, help string, count *atomic.Int64) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "passerelle_" + name, Help: help}, func() float64 { return float64(count.Load()) })
 }

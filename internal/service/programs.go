@@ -67,8 +67,8 @@ func ProgramConnectors(ctx context.Context, db *store.Reader) ([]connector.Conne
 	return connectors, nil
 }
 
-// loadPrograms returns the connectors of the programs in the database. It logs and omits an invalid
-// program. The map also has the omitted programs.
+// loadPrograms returns the connectors of the programs in the database. It logs, counts and omits an
+// invalid program. The map also has the omitted programs.
 func (s *Service) loadPrograms(ctx context.Context) ([]connector.Connector, map[int64]program, error) {
 	all, err := programs.List(ctx, &s.DB.Reader)
 	if err != nil {
@@ -85,6 +85,7 @@ func (s *Service) loadPrograms(ctx context.Context) ([]connector.Connector, map[
 		}
 		next[one.ID] = program{one.ConnectorProgram, calls}
 	}
+	s.leftOut.Store(int64(len(all) - len(connectors)))
 	return connectors, next, nil
 }
 

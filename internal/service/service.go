@@ -171,6 +171,8 @@ type Service struct {
 	banks    map[string]*berlingroup.Bank
 	// wrongFiles counts the bank files that were wrong when the service last read them.
 	wrongFiles atomic.Int64
+	// leftOut counts the connector programs that the service could not use when it last read them.
+	leftOut atomic.Int64
 	// logos has the operator's logos from the folder of bank files.
 	logos picture.Logos
 	// programs has the connector programs, by the ids of their rows.
@@ -227,7 +229,9 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
 	s := &Service{config: c, DB: db, traces: traces, metrics: httpd.NewMetrics()}
-	s.metrics.Registry().MustRegister(bankMetrics{&s.registry}, &s.domainMetrics, loopMetrics{&s.loops}, certificateMetrics{c.Certificate}, buildMetrics(cmp.Or(c.Version, "development")), limitMetrics(cmp.Or(c.MaxRequests, DefaultMaxRequests)), fileMetrics(&s.wrongFiles))
+	s.metrics.Registry().MustRegister(bankMetrics{&s.registry}, &s.domainMetrics, loopMetrics{&s.loops}, certificateMetrics{c.Certificate}, buildMetrics(cmp.Or(c.Version, "development")), limitMetrics(cmp.Or(c.MaxRequests, DefaultMaxRequests)))
+	s.metrics.Registry().MustRegister(countMetric("bank_files_wrong", "Wrong bank files when the service last read the folder (--banks).", &s.wrongFiles),
+		countMetric("connector_programs_left_out", "Connector programs that the service could not use when it last read them.", &s.leftOut))
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
