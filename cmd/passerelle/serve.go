@@ -58,7 +58,7 @@ type serveCommand struct {
 	NoMigrate       bool               `help:"Refuse an outdated schema instead of migrating it."`
 }
 
-// Run serves until the context ends or the listener fails.
+// Run serves until the context ends or a listener fails.
 func (s *serveCommand) Run(c *console) error {
 	config, err := s.config(c)
 	if err != nil {
@@ -260,8 +260,8 @@ func refuseOpenDatabase(address string) error {
 	return nil
 }
 
-// serveUntilDone starts the program, prints its addresses, and waits until it is stopped or the
-// listener fails. If reload is true, SIGHUP makes the program read its certificate and banks again.
+// serveUntilDone starts the program, prints its addresses, and waits until it is stopped or
+// a listener fails. If reload is true, SIGHUP makes the program read its certificate and banks again.
 func serveUntilDone(c *console, s *service.Service, reload bool, end ending, ready func() error) error {
 	service.Ballast()
 	s.Start()

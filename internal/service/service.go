@@ -187,6 +187,8 @@ type Service struct {
 	server        *httpd.Server
 	ops           *httpd.Server
 	consoleServer *httpd.Server
+	// ended has room for an error of each listener.
+	ended         chan error
 	limiter       *httpd.Limiter
 	metrics       *httpd.Metrics
 	domainMetrics domainMetrics
@@ -228,7 +230,7 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
-	s := &Service{config: c, DB: db, traces: traces, metrics: httpd.NewMetrics()}
+	s := &Service{config: c, DB: db, traces: traces, metrics: httpd.NewMetrics(), ended: make(chan error, 3)}
 	s.metrics.Registry().MustRegister(bankMetrics{&s.registry}, &s.domainMetrics, loopMetrics{&s.loops}, certificateMetrics{c.Certificate}, buildMetrics(cmp.Or(c.Version, "development")), limitMetrics(cmp.Or(c.MaxRequests, DefaultMaxRequests)))
 	s.metrics.Registry().MustRegister(countMetric("bank_files_wrong", "Wrong bank files when the service last read the folder (--banks).", &s.wrongFiles),
 		countMetric("connector_programs_left_out", "Connector programs that the service could not use when it last read them.", &s.leftOut))
@@ -473,11 +475,17 @@ func (s *Service) Serve() {
 	if s.consoleServer != nil {
 		s.consoleServer.Start(s.asCalled(s.ownConsole()))
 	}
+	for _, server := range s.servers() {
+		go func() {
+			for err := range server.Ended() {
+				s.ended <- err
+			}
+		}()
+	}
 }
 
-// Ended returns a channel that is closed when the API's listener has ended. If the listener ended
-// without Stop, the channel first receives the error.
-func (s *Service) Ended() <-chan error { return s.server.Ended() }
+// Ended returns a channel that receives an error when a listener has ended without Stop.
+func (s *Service) Ended() <-chan error { return s.ended }
 
 // product returns the name and the version of the program in the form that headers use.
 func (s *Service) product() string {
