@@ -150,6 +150,7 @@ func run(t *testing.T, account *syscall.Credential, folder, program string, args
 	command := exec.CommandContext(context.Background(), program, args...)
 	command.Dir, command.Stdout, command.Stderr = folder, log, log
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: account, Setpgid: true}
+	servicetest.EndWithTest(command, syscall.SIGTERM) // Patroni then stops its PostgreSQL server
 	if err := command.Start(); err != nil {
 		t.Fatalf("start %s: %v", program, err)
 	}

@@ -1,0 +1,4 @@
+package servicetest
+
+// EndWithTest lets tests start programs that end with the test.
+var EndWithTest = endWithTest
