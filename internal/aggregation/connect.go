@@ -293,7 +293,10 @@ func (a *Aggregation) takeLease(ctx context.Context, d passerelle.Domain, id pas
 	if err != nil {
 		return nil, nil, err
 	}
-	run.values, run.memory, run.secretless = bankstore.From(a.DB).Secrets(leased)
+	run.values, run.memory, run.damage, run.secretless = bankstore.From(a.DB).Secrets(leased)
+	if run.damage.Memory && run.profile.Data.TakesFiles { // without the memory, the read of a file would lose accounts
+		run.secretless = store.ErrSealed
+	}
 	return run, reader, nil
 }
 

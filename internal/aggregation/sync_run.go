@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"passerelle"
@@ -25,9 +26,11 @@ type syncRun struct {
 	lease  *lease
 	events *reporter
 	// values contains the values of the connector's fields. memory is the stored memory of the
-	// connector. secretless is the error from decrypting values or memory, if any.
+	// connector. damage says which of them are missing because they cannot be decrypted. secretless
+	// is any other error from decrypting them.
 	values     map[string]string
 	memory     []byte
+	damage     bankstore.Damage
 	secretless error
 	profile    connector.Profile
 	settings   settings.Values
@@ -94,7 +97,10 @@ func (a *Aggregation) read(ctx context.Context, run *syncRun, reader connector.D
 	im := newImporter(ctx, run)
 	out := &sink{importer: im}
 	failpoint.Before("bank")
-	outcome, err := run.callConnector(ctx, reader, a.request(ctx, run, out, back, r), out)
+	outcome, needed := run.signIn()
+	if !needed {
+		outcome, err = run.callConnector(ctx, reader, a.request(ctx, run, out, back, r), out)
+	}
 	failpoint.After("bank")
 	if broken := out.close(); broken != nil {
 		err = broken
@@ -107,6 +113,31 @@ func (a *Aggregation) read(ctx context.Context, run *syncRun, reader connector.D
 	}
 	ended := run.conclude(ctx, im, outcome, err)
 	return a.errorOfLostLease(context.WithoutCancel(ctx), run.lease, ended)
+}
+
+// signIn reports whether the user must sign in again before the connector is called, because stored
+// secrets are damaged. It also returns the outcome that asks the user to do so.
+func (run *syncRun) signIn() (connector.Outcome, bool) {
+	fields, source, o := run.profile.Data.Fields, run.lease.source.Name, connector.Outcome{}
+	switch {
+	case run.damage.Values && connector.CheckValues(fields, run.mechanism(), source, run.values) != nil:
+		o.State = passerelle.Wrongpass
+		o.Fields = slices.DeleteFunc(slices.Clone(fields), func(f connector.Field) bool { return len(f.Sources) > 0 && !slices.Contains(f.Sources, source) })
+	case run.damage.Memory && !run.attended:
+		o.State = run.renewal()
+	default:
+		return o, false
+	}
+	run.log.Error("stored secrets of a connection are damaged, so its user must sign in again", "connection", run.lease.c.ID)
+	return o, true
+}
+
+// mechanism returns the mechanism of a source with a page, and otherwise "".
+func (run *syncRun) mechanism() passerelle.AuthMechanism {
+	if hasPage(run.profile, run.lease.source.Name) {
+		return passerelle.ByWebauth
+	}
+	return ""
 }
 
 // request returns the request to the connector. With the function Save, the connector can store its

@@ -9,6 +9,7 @@ import (
 	"passerelle/connector"
 	"passerelle/internal/aggregation"
 	"passerelle/internal/bankstore"
+	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 )
 
@@ -28,15 +29,21 @@ func (h *fixture) loaded(id passerelle.ConnectionID) bankstore.Connection {
 }
 
 // TestConnectionsThatCannotBeRead checks that a connection without its connector, or with secrets
-// that cannot be decrypted, pauses for an hour and stays unlocked. It must not delay other
+// whose key this process lacks, pauses for an hour and stays unlocked. It must not delay other
 // connections, or the removal of connections that were not established.
 func TestConnectionsThatCannotBeRead(t *testing.T) {
 	for name, test := range map[string]struct {
-		spoil string
+		spoil func(h *fixture, c bankstore.Connection)
 		fails bool
 	}{
-		"no connector": {spoil: `UPDATE connection SET connector_uuid = 'removed' WHERE id = %d`},
-		"no secrets":   {spoil: `UPDATE connection SET credentials = (SELECT x.credentials FROM connection x WHERE x.id <> %[1]d AND x.credentials <> '' ORDER BY id LIMIT 1) WHERE id = %[1]d`, fails: true},
+		"no connector": {spoil: func(h *fixture, c bankstore.Connection) {
+			storetest.Break(h.t, h.url, fmt.Sprintf(`UPDATE connection SET connector_uuid = 'removed' WHERE id = %d`, c.ID))
+		}},
+		"no secrets": {spoil: func(h *fixture, c bankstore.Connection) {
+			must(h.t, h.otherKeys().Write(h.t.Context(), func(tx *store.Tx) error {
+				return bankstore.In(tx).SetConnectionValues(c, map[string]string{"login": "anna", "password": "1234"})
+			}))
+		}, fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
@@ -44,7 +51,7 @@ func TestConnectionsThatCannotBeRead(t *testing.T) {
 				s.read = ending(connector.Outcome{State: passerelle.ActionNeeded})
 				abandoned, err := h.connect("anna", "1234")
 				must(t, err)
-				storetest.Break(t, h.url, fmt.Sprintf(test.spoil, spoilt.ID))
+				test.spoil(h, spoilt)
 				h.now = noon.Add(48 * time.Hour)
 				s.read = soundBooks().read
 				n, err := h.RunDue(t.Context(), h.domain)

@@ -3,6 +3,7 @@ package bankstore
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -192,7 +193,12 @@ func (r Reader) ConnectionSecrets(ctx context.Context, domain passerelle.DomainI
 	if err != nil {
 		return nil, nil, err
 	}
-	return r.openSecrets(domain, id, sealed)
+	values, err := r.openValues(domain, id, sealed)
+	if err != nil {
+		return nil, nil, err
+	}
+	memory, err := r.openMemory(domain, id, sealed)
+	return values, memory, err
 }
 
 // sealedSecrets contains the encrypted secrets of a connection.
@@ -205,27 +211,27 @@ func scanSecrets(row database.Row) (sealedSecrets, error) {
 	return s, err
 }
 
-func (r Reader) openSecrets(domain passerelle.DomainID, id passerelle.ConnectionID, sealed sealedSecrets) (map[string]string, []byte, error) {
-	var (
-		values map[string]string
-		memory []byte
-	)
-
+func (r Reader) openValues(domain passerelle.DomainID, id passerelle.ConnectionID, sealed sealedSecrets) (map[string]string, error) {
 	plain, err := r.source.Unseal(connectionPlace(domain, id, "credentials"), sealed.credentials)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w: the credentials of connection %d: %w", store.ErrSealed, id, err)
+		return nil, fmt.Errorf("%w: the credentials of connection %d: %w", store.ErrSealed, id, err)
 	}
+	var values map[string]string
 	if err := json.Unmarshal(plain, &values); err != nil {
-		return nil, nil, fmt.Errorf("read the credentials of connection %d: %w", id, err)
+		return nil, fmt.Errorf("read the credentials of connection %d: %w", id, err)
 	}
+	return values, nil
+}
+
+func (r Reader) openMemory(domain passerelle.DomainID, id passerelle.ConnectionID, sealed sealedSecrets) ([]byte, error) {
 	if sealed.memory == nil {
-		return values, nil, nil
+		return nil, nil
 	}
-	memory, err = r.source.Unseal(connectionPlace(domain, id, "memory"), sealed.memory)
+	memory, err := r.source.Unseal(connectionPlace(domain, id, "memory"), sealed.memory)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w: the memory of connection %d: %w", store.ErrSealed, id, err)
+		return nil, fmt.Errorf("%w: the memory of connection %d: %w", store.ErrSealed, id, err)
 	}
-	return values, memory, nil
+	return memory, nil
 }
 
 func connectionPlace(domain passerelle.DomainID, id passerelle.ConnectionID, column string) keys.Place {
@@ -314,9 +320,31 @@ func (tx Tx) Leased(domain passerelle.DomainID, id passerelle.ConnectionID, into
 	}, `SELECT `+sourceColumns+` FROM connection_source WHERE domain_id = $1 AND connection_id = $2 ORDER BY id`, int64(domain), int64(id))
 }
 
+// Damage says which secrets of a connection are damaged, so that no key can decrypt them.
+type Damage struct{ Values, Memory bool }
+
 // Secrets returns the same values as ConnectionSecrets, but from data that was read with the lease.
-func (r Reader) Secrets(l Leased) (map[string]string, []byte, error) {
-	return r.openSecrets(l.Domain, l.ID, l.sealed)
+// It leaves out damaged secrets. It fails with ErrSealed when this process lacks the key of a
+// secret.
+func (r Reader) Secrets(l Leased) (map[string]string, []byte, Damage, error) {
+	var d Damage
+	values, err := r.openValues(l.Domain, l.ID, l.sealed)
+	if d.Values = damaged(err); d.Values {
+		values, err = map[string]string{}, nil
+	}
+	if err != nil {
+		return nil, nil, d, err
+	}
+	memory, err := r.openMemory(l.Domain, l.ID, l.sealed)
+	if d.Memory = damaged(err); d.Memory {
+		err = nil
+	}
+	return values, memory, d, err
+}
+
+// damaged reports whether an error means that no key can decrypt a value.
+func damaged(err error) bool {
+	return errors.Is(err, store.ErrSealed) && !errors.Is(err, keys.ErrNoMaster)
 }
 
 // KeepConnection renews the lease of a connection. Write fails with ErrConflict when the lease has

@@ -10,6 +10,9 @@ import (
 // later forms.
 const sealVersion = 1
 
+// ErrNoMaster reports a value whose master key is not in the ring. Another key file may have it.
+var ErrNoMaster = errors.New("the master key is not in the key file")
+
 // wrappedSize is the size of a wrapped data key in bytes: a nonce, the key, and a tag.
 const wrappedSize = 12 + keySize + 16
 
@@ -51,7 +54,8 @@ func (r *Ring) Seal(p Place, plain []byte) ([]byte, error) {
 }
 
 // Open decrypts a value that Seal has sealed for this place. It fails when the value belongs to
-// another place or was altered. It also fails when the value's master key is not in the ring.
+// another place or was altered. It fails with ErrNoMaster when the value's master key is not in the
+// ring.
 func (r *Ring) Open(p Place, sealed []byte) ([]byte, error) {
 	e, dataKey, err := r.unwrap(p, sealed)
 	if err != nil {
@@ -107,7 +111,7 @@ func (r *Ring) parse(sealed []byte) (envelope, error) {
 	id := string(sealed[2:idEnd])
 	m, found := r.master(id)
 	if !found {
-		return envelope{}, fmt.Errorf("master key %q is not in the key file", id)
+		return envelope{}, fmt.Errorf("%w: %q", ErrNoMaster, id)
 	}
 	return envelope{m, sealed[idEnd : idEnd+wrappedSize], sealed[idEnd+wrappedSize:]}, nil
 }

@@ -1,0 +1,98 @@
+package aggregation_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/keys"
+	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
+)
+
+// TestDamagedSecretsAskTheUser checks that a connection with damaged credentials or a damaged memory
+// asks its user to sign in again, and that the connection is then read.
+func TestDamagedSecretsAskTheUser(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		var calls []string
+		s.read = func(_ context.Context, req connector.DataRequest, _ connector.Sink) (connector.Outcome, error) {
+			calls = append(calls, fmt.Sprintf("%s %q", req.Values["login"], req.Memory))
+			return connector.Outcome{Memory: []byte("token")}, nil
+		}
+		c, err := h.connect("anna", "1234")
+		must(t, err)
+		other, err := h.connect("berta", "1234")
+		must(t, err)
+		damage := func(column string) {
+			t.Helper()
+			storetest.Break(t, h.url, fmt.Sprintf(`UPDATE connection SET %[1]s = (SELECT x.%[1]s FROM connection x WHERE x.id = %[2]d) WHERE id = %[3]d`, column, other.ID, c.ID))
+			h.events()
+			calls = nil
+		}
+		expect := func(when string, want passerelle.ConnectionState, read ...string) {
+			t.Helper()
+			if got := h.loaded(c.ID); got.State != want || want == passerelle.Wrongpass && got.Fields == "" {
+				t.Errorf("%s, the connection is %q with the fields %q, want %q", when, got.State, got.Fields, want)
+			}
+			if diff := cmp.Diff(read, calls); diff != "" {
+				t.Errorf("%s, the connector got (-want +got):\n%s", when, diff)
+			}
+		}
+		damage("credentials")
+		if state, err := h.resume(c.ID); err != nil || state != passerelle.Wrongpass {
+			t.Errorf("without credentials: %q, %v", state, err)
+		}
+		expect("without credentials", passerelle.Wrongpass)
+		if got := names(h.events()); got != onlySynced {
+			t.Errorf("events %s", got)
+		}
+		_, err = h.Resume(t.Context(), h.domain, h.user.ID, c.ID, aggregation.Request{Values: map[string]string{"login": "clara", "password": "1234"}})
+		must(t, err)
+		expect("with new credentials", "", `clara "token"`)
+
+		damage("memory")
+		h.now = h.now.Add(25 * time.Hour)
+		h.sync()
+		expect("without memory and user", passerelle.SCARequired, `berta "token"`)
+		calls = nil
+		_, err = h.resume(c.ID)
+		must(t, err)
+		expect("with the user", "", `clara ""`)
+	})
+}
+
+// otherKeys opens the database with other keys.
+func (h *fixture) otherKeys() *store.DB {
+	h.t.Helper()
+	db, err := store.Open(h.t.Context(), h.url, store.Options{Keys: keys.Generate()})
+	must(h.t, err)
+	h.t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// TestAMissingKeyIsNoDamage checks that a process without the key of a connection's secrets changes
+// nothing, because another process has the key.
+func TestAMissingKeyIsNoDamage(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, _ *hostileConnector) {
+		c, err := h.connect("anna", "1234")
+		must(t, err)
+		h.events()
+		keyless := h.otherProcess()
+		keyless.DB = h.otherKeys()
+		if _, err := keyless.Resume(t.Context(), h.domain, h.user.ID, c.ID, aggregation.Request{}); err == nil {
+			t.Error("the process without the key reads the connection")
+		}
+		if got := h.loaded(c.ID); got.State != "" || len(h.events()) > 0 {
+			t.Errorf("the connection is %q afterwards", got.State)
+		}
+		if state, err := h.resume(c.ID); err != nil || state != "" {
+			t.Errorf("the process with the key: %q, %v", state, err)
+		}
+	})
+}
