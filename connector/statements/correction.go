@@ -113,6 +113,8 @@ type corrected struct {
 	omitted  map[int]bool
 	present  map[string]bool
 	previous statementfile.FileStatement
+	// versions holds the statements in the file that lead from balance to balance, by their ids.
+	versions map[string][]version
 	// ordered means that two statements have shown the order of the file. descending means that its
 	// latest statement is the first.
 	ordered, descending bool
@@ -125,9 +127,12 @@ type corrected struct {
 	references, settled map[string]bool
 }
 
+// version is a statement in the file: its position in account.Issues, and the number of its draft.
+type version struct{ position, number int }
+
 // newCorrected begins with the references that earlier files have corrected.
 func newCorrected(settled []string) *corrected {
-	c := &corrected{omitted: map[int]bool{}, present: map[string]bool{}, kept: map[string]bool{}, references: map[string]bool{}, settled: map[string]bool{}}
+	c := &corrected{omitted: map[int]bool{}, present: map[string]bool{}, versions: map[string][]version{}, kept: map[string]bool{}, references: map[string]bool{}, settled: map[string]bool{}}
 	for _, reference := range settled {
 		c.settled[reference] = true
 	}
@@ -207,7 +212,7 @@ func (d *draft) download(s *statementfile.FileStatement) string {
 // issue stores a statement of the file and records the earlier statement that it corrects. The
 // argument `number` is the number of the statement's draft. The argument `before` contains the
 // statements that were stored before the file was read.
-func (a *account) issue(one issue, number int, before []issue, c *corrected) {
+func (a *account) issue(one issue, id string, number int, before []issue, c *corrected) {
 	if a.issued == nil {
 		a.issued = map[string]int{}
 		for i := range a.Issues {
@@ -218,6 +223,7 @@ func (a *account) issue(one issue, number int, before []issue, c *corrected) {
 		if a.Issues[i].Corrected {
 			c.omitted[number] = true
 		}
+		c.versions[id] = append(c.versions[id], version{i, number})
 		return
 	}
 	a.issued[one.name()] = len(a.Issues)
@@ -227,7 +233,25 @@ func (a *account) issue(one issue, number int, before []issue, c *corrected) {
 		a.replace(&a.Issues[i], &one, number, c)
 		before[i].Corrected = a.Issues[i].Corrected
 	}
+	a.correctInFile(&one, id, number, c)
+	c.versions[id] = append(c.versions[id], version{len(a.Issues), number})
 	a.Issues = append(a.Issues, one)
+}
+
+// correctInFile records the statements of the file that a later statement with the same id corrects,
+// and omits the corrected statements. Several statements of one day that lead from balance to
+// balance are no versions of one statement.
+func (a *account) correctInFile(one *issue, id string, number int, c *corrected) {
+	again := id != "" && !c.continues(one, id)
+	for _, v := range c.versions[id] {
+		stored := &a.Issues[v.position]
+		if again && one.corrects(*stored) {
+			a.replace(stored, one, number, c)
+		}
+		if stored.Corrected {
+			c.omitted[v.number] = true
+		}
+	}
 }
 
 // replace records which of two issues replaces the other: the issue that the bank made later. When

@@ -377,3 +377,40 @@ func TestAccountsThatDoNotFit(t *testing.T) {
 		t.Errorf("%v, handed over %d accounts", err, len(out.accounts))
 	}
 }
+
+// TestVersionsOfAStatementInAFile checks that the later version of a statement replaces the earlier
+// version in the same file. Entries of both versions are stored once.
+func TestVersionsOfAStatementInAFile(t *testing.T) {
+	statement := func(id string, from int, wordings ...string) string {
+		text := fmt.Sprintf(":20:A\n:25:FR7630006000011234567890189\n:28C:%s\n:60F:C261104EUR%d,00\n", id, from)
+		for _, wording := range wordings {
+			text += ":61:261105C10,00NTRFNONREF\n:86:" + wording + "\n"
+		}
+		return text + fmt.Sprintf(":62F:C261105EUR%d,00\n-\n", from+10*len(wordings))
+	}
+	first, second := statement("7", 100, "a", "b"), statement("7", 100, "a", "c", "d")
+	for name, test := range map[string]struct {
+		files, want []string
+		balance     string
+	}{
+		"one file":             {[]string{first + second}, []string{"a", "c", "d"}, "130.00"},
+		"the file again":       {[]string{first + second, first + second}, []string{"a", "c", "d"}, "130.00"},
+		"after the first":      {[]string{first, first + second}, []string{"a", "c", "d"}, "130.00"},
+		"before the first":     {[]string{first + second, first}, []string{"a", "c", "d"}, "130.00"},
+		"three versions":       {[]string{first + second + statement("7", 100, "e")}, []string{"e"}, "110.00"},
+		"statements of one id": {[]string{first + statement("7", 120, "a", "c", "d")}, []string{"a", "a", "b", "c", "d"}, "150.00"},
+	} {
+		r, out := request(), &stored{wordings: map[string]string{}}
+		for _, text := range test.files {
+			r.File = handed(text)
+			o, err := statements.Connector{}.Read(t.Context(), r, out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Memory = o.Memory
+		}
+		if got := slices.Sorted(maps.Values(out.wordings)); !slices.Equal(got, test.want) || out.accounts[0].Balance.String() != test.balance {
+			t.Errorf("%s: %q and the balance %s, want %q and %s", name, got, out.accounts[0].Balance, test.want, test.balance)
+		}
+	}
+}

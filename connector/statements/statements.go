@@ -253,7 +253,7 @@ func (s *surveying) add(r statementfile.Record) error {
 	d, c := s.drafts[key], s.inFile[key]
 	s.drafts[key] = &draft{number: d.number + 1}
 	if one, whole := d.issue(r.Statement); whole {
-		a.issue(one, d.number, s.before[key], c)
+		a.issue(one, r.Statement.ID, d.number, s.before[key], c)
 		c.repeat(&one, r.Statement.ID, d.number)
 	} else if name := d.download(r.Statement); name != "" {
 		c.once(name, d.number)
