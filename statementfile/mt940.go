@@ -422,8 +422,18 @@ func (m *mt) flush() error {
 	if len(m.texts) > 0 {
 		describe(e, m.texts)
 	}
+	m.counterAccount(e)
 	e.Wording = cmp.Or(e.Wording, tidy(m.more), e.EndToEnd)
 	return m.emit(Record{Statement: m.statement, Entry: e})
+}
+
+// counterAccount takes the account number of the counterparty from the second line of field 61. The
+// Rabobank writes it there, and only the name in field 86.
+func (m *mt) counterAccount(e *StatementEntry) {
+	var a StatementAccount
+	if a.setNumber(m.more); e.Number == "" {
+		e.Number = a.IBAN
+	}
 }
 
 // count adds an entry to the sums that are compared with the totals in an MT942.

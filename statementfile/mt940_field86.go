@@ -122,7 +122,7 @@ func describeSlashed(e *StatementEntry, text string) {
 
 var slashedWords = map[string]func(e *StatementEntry, texts *slashedTexts, value string){
 	"TRTP": func(_ *StatementEntry, texts *slashedTexts, value string) { texts.kind = value },
-	"NAME": func(e *StatementEntry, _ *slashedTexts, value string) { e.Name = value },
+	"NAME": func(e *StatementEntry, _ *slashedTexts, value string) { e.Name = cmp.Or(e.Name, value) }, // ultimate parties follow
 	"IBAN": func(e *StatementEntry, _ *slashedTexts, value string) { e.Number = number(value) },
 	"EREF": func(e *StatementEntry, _ *slashedTexts, value string) {
 		e.EndToEnd = cmp.Or(reference(value), e.EndToEnd)

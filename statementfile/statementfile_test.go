@@ -208,6 +208,16 @@ func TestMT940(t *testing.T) {
 			mt940(line + ":NS:01Loyer\n02novembre\n15Cafe du\n16Parc\n17Posting\n3310918001\n340000004279070017\n"),
 			`5 2026-11-02 2026-11-03 -110.5 transfer ref=R1 e2e=E1 "Loyer novembre" "Cafe du Parc" 109180010000004279070017`,
 		},
+		"Rabobank": {
+			mt940(":61:261103D000000000110,50N102EREF            \nDE89370400440532013000\n:86:/EREF/02-11-2026 12:00 0030000987654321/BENM//NAME/Cafe du P\narc/REMI/Loyer novembre/ISDT/2026-11-03/ULTB//NAME/Another\n"),
+			`5 2026-11-03 2026-11-03 -110.50  ref= e2e=02-11-2026 12:00 0030000987654321 "Loyer novembre" "Cafe du Parc" DE89370400440532013000`,
+		},
+		"an IBAN and no field 86": {
+			mt940(line + "DE89370400440532013000\n"), `5 2026-11-02 2026-11-03 -110.5 transfer ref=R1 e2e=E1 "DE89370400440532013000" "" DE89370400440532013000`,
+		},
+		"other supplementary details": {
+			mt940(line + "P001234567\n:86:Loyer\n"), `5 2026-11-02 2026-11-03 -110.5 transfer ref=R1 e2e=E1 "Loyer" "" `,
+		},
 		"supplementary details": {
 			mt940(line + "LOYER\n"), `5 2026-11-02 2026-11-03 -110.5 transfer ref=R1 e2e=E1 "LOYER" "" `,
 		},
