@@ -9,6 +9,7 @@ import (
 	"passerelle/internal/service"
 	"passerelle/internal/servicetest"
 	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
 )
 
 // TestUnusableConnectorProgramsAreCounted checks that a metric counts the connector programs that
@@ -44,4 +45,22 @@ func TestUnusableConnectorProgramsAreCounted(t *testing.T) {
 	expect("with an invalid profile", 1)
 	change(func(tx *store.Tx) error { tx.RemoveConnectorProgram(row.ID); return nil })
 	expect("after the removal", 0)
+}
+
+// TestProgramsOutliveAFailureOfTheDatabase checks that the service still offers the connector
+// programs after it could not read them again.
+func TestProgramsOutliveAFailureOfTheDatabase(t *testing.T) {
+	storetest.EachEmpty(t, func(t *testing.T, url string) {
+		s := servicetest.Start(t, url, servicetest.Options{Quiet: true})
+		const uuid = "7d0d1c9e-0000-4000-8000-0000000000ab"
+		if _, err := service.Programs(s.DB).Add(t.Context(), servicetest.ServeProgram(t, uuid), servicetest.ConnectorSecret); err != nil {
+			t.Fatal(err)
+		}
+		s.ReloadBanks(t.Context())
+		storetest.Break(t, url, `ALTER TABLE connector_program RENAME COLUMN secret TO unreadable`)
+		s.ReloadBanks(t.Context())
+		if _, offered := s.Aggregation.Connectors.DataReader(uuid); !offered {
+			t.Error("the service no longer offers the program")
+		}
+	})
 }

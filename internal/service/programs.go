@@ -68,7 +68,8 @@ func ProgramConnectors(ctx context.Context, db *store.Reader) ([]connector.Conne
 }
 
 // loadPrograms returns the connectors of the programs in the database. It logs, counts and omits an
-// invalid program. The map also has the omitted programs.
+// invalid program. The map also has the omitted programs. loadPrograms fails when it cannot read a
+// program, because a later call may succeed.
 func (s *Service) loadPrograms(ctx context.Context) ([]connector.Connector, map[int64]program, error) {
 	all, err := programs.List(ctx, &s.DB.Reader)
 	if err != nil {
@@ -77,7 +78,15 @@ func (s *Service) loadPrograms(ctx context.Context) ([]connector.Connector, map[
 	var connectors []connector.Connector
 	next := map[int64]program{}
 	for _, one := range all {
-		c, calls, err := s.loadProgram(ctx, one)
+		secret, err := s.DB.ConnectorSecret(ctx, one.ID)
+		if err != nil && !errors.Is(err, store.ErrSealed) {
+			return nil, nil, fmt.Errorf("load the secret of connector %s: %w", one.UUID, err)
+		}
+		var c connector.Connector
+		var calls *remote.Program
+		if err == nil {
+			c, calls, err = s.loadProgram(one, secret)
+		}
 		if err != nil {
 			s.config.Log.ErrorContext(ctx, "a connector program is left out", "connector", one.UUID, "error", err)
 		} else {
@@ -89,11 +98,7 @@ func (s *Service) loadPrograms(ctx context.Context) ([]connector.Connector, map[
 	return connectors, next, nil
 }
 
-func (s *Service) loadProgram(ctx context.Context, one programs.Program) (connector.Connector, *remote.Program, error) {
-	secret, err := s.DB.ConnectorSecret(ctx, one.ID)
-	if err != nil {
-		return nil, nil, err
-	}
+func (s *Service) loadProgram(one programs.Program, secret string) (connector.Connector, *remote.Program, error) {
 	calls, err := remote.NewProgram(one.Address, secret)
 	if err != nil {
 		return nil, nil, err
