@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"passerelle/connector"
@@ -126,18 +125,19 @@ func (s *Service) followPrograms(ctx context.Context) error {
 	return nil
 }
 
-// fetchFromPrograms fetches the files of all programs concurrently. A slow program does not delay
-// the others.
+// fetchFromPrograms starts to fetch the due files of each program whose files are not being fetched.
+// It does not wait for the programs, so a slow program delays only its own files.
 func (s *Service) fetchFromPrograms(ctx context.Context) error {
 	rows, err := s.DB.ConnectorPrograms(ctx)
 	if err != nil {
 		return fmt.Errorf("list the connector programs: %w", err)
 	}
-	failures := make([]error, len(rows))
-	var fetching sync.WaitGroup
-	for i, row := range rows {
-		fetching.Go(func() { failures[i] = s.fetchFrom(row.UUID)(ctx) })
+	for _, row := range rows {
+		s.programFetches.Go(row.UUID, func(ctx context.Context) {
+			if err := s.fetchFrom(row.UUID)(ctx); err != nil && ctx.Err() == nil {
+				s.config.Log.ErrorContext(ctx, "the files of a connector program were not fetched", "connector", row.UUID, "error", err)
+			}
+		})
 	}
-	fetching.Wait()
-	return errors.Join(failures...)
+	return nil
 }

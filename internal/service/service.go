@@ -148,6 +148,10 @@ const maxSyncs = 128
 // readers wait for them.
 const maxFileFetches = 16
 
+// maxPrograms is the largest number of connector programs whose due files the service fetches at the
+// same time.
+const maxPrograms = 128
+
 // Service is the assembled program. The caller opens, starts and stops each Service once.
 type Service struct {
 	DB          *store.DB
@@ -195,8 +199,9 @@ type Service struct {
 	bankHealth    bankHealth
 	loops         background.Group
 	// syncs runs the reads of connections that clients request and do not wait for. fileFetches
-	// fetches the files for which readers wait.
-	syncs, fileFetches *background.Pool
+	// fetches the files for which readers wait. programFetches fetches the due files of connector
+	// programs.
+	syncs, fileFetches, programFetches *background.Pool
 	// calls has the reads for which requests wait. A read continues when its client leaves.
 	calls  background.Calls
 	sender *delivery.Sender
@@ -317,6 +322,7 @@ func (s *Service) assemble(ctx context.Context) error {
 		},
 	}
 	s.fileFetches = &background.Pool{Size: maxFileFetches, Log: c.Log}
+	s.programFetches = &background.Pool{Size: maxPrograms, Each: 1, Log: c.Log}
 	s.Documents = &documents.Documents{DB: s.DB, Files: kept, Connectors: &s.registry, Now: c.Now, Erase: erase.Wake, Background: s.fileFetches.Go, Log: c.Log}
 	s.loops = append(background.Group{send, erase, terminate, synchronise, fetchPrograms, follow}, s.standing()...)
 	s.loops = slices.AppendSeq(s.loops, maps.Values(fetchers))

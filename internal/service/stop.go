@@ -87,6 +87,7 @@ func (s *Service) stopLoops() {
 	s.Aggregation.AwaitReaders()
 	s.syncs.Stop()
 	s.fileFetches.Stop()
+	s.programFetches.Stop()
 }
 
 func (s *Service) closeDatabase(ctx context.Context) error {
