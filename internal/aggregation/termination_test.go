@@ -158,6 +158,10 @@ func TestASilentInstitutionDelaysOnlyItsOwnConsents(t *testing.T) {
 		h.connectAll(otherUUID, 2)
 		h.connectAll(sandbox.TestConnector, 1)
 		must(t, h.DisconnectAll(t.Context(), h.domain, h.user.ID))
+		others, err := bankstore.From(h.DB).TerminationsDue(t.Context(), h.domain.ID, h.now, []string{otherUUID}, 10)
+		if err != nil || len(others) != 1 || others[0].Connector != sandbox.TestConnector {
+			t.Errorf("without the silent institution, %+v are due (%v)", others, err)
+		}
 		over := make(chan error, 1)
 		go func() { over <- h.TerminateConsents(t.Context(), h.domain) }()
 		happens(t, "the consent at the other institution ends", ended)
