@@ -229,7 +229,7 @@ func (s *fixture) tried(t *testing.T) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(by)) {
 		s.write(t, func(tx *store.Tx) error {
-			return tx.RecordBatch(store.Webhook{Domain: domain, ID: id}, store.Batch{Holder: "test", Lease: 24 * time.Hour, Attempts: by[id], Now: s.now(), NextFlush: s.now().AddDate(1, 0, 0)})
+			return tx.RecordBatches(domain, store.Batch{Webhook: id, Holder: "test", Lease: 24 * time.Hour, Attempts: by[id], Now: s.now(), NextFlush: s.now().AddDate(1, 0, 0)})
 		})
 	}
 }

@@ -605,7 +605,7 @@ func plantLive(t *testing.T, d *fixture) (hook store.Webhook, data int64) {
 	}))
 	must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error {
 		tx.LeaseWebhook(hook, "test", time.Minute)
-		return tx.RecordBatch(hook, store.Batch{Holder: "test", Lease: time.Minute, Now: time.Now(), NextFlush: time.Now(), Attempts: []store.DeliveryAttempt{{
+		return tx.RecordBatches(hook.Domain, store.Batch{Webhook: hook.ID, Holder: "test", Lease: time.Minute, Now: time.Now(), NextFlush: time.Now(), Attempts: []store.DeliveryAttempt{{
 			Delivery: id, At: time.Now(), Status: 500, Failure: "status 500", Answer: "what about Mustermann?",
 		}}})
 	}))

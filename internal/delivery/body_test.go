@@ -349,7 +349,7 @@ func TestStoppedAfterItsDeletion(t *testing.T) {
 		r.write(func(tx *store.Tx) error { tx.LeaseWebhook(w, "late", time.Minute); return nil })
 		must(t, r.Delete(t.Context(), r.domain, w.ID, "test"))
 		r.write(func(tx *store.Tx) error {
-			err := tx.RecordBatch(w, store.Batch{Holder: "late", Lease: time.Minute, Stopped: true, NextFlush: r.clock.Now(), Now: r.clock.Now()})
+			err := tx.RecordBatches(w.Domain, store.Batch{Webhook: w.ID, Holder: "late", Lease: time.Minute, Stopped: true, NextFlush: r.clock.Now(), Now: r.clock.Now()})
 			tx.ReleaseWebhook(w, "late")
 			return err
 		})

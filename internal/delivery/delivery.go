@@ -74,6 +74,7 @@ type process struct {
 	dbLimiter    dbLimiter
 	active       activeSessions
 	keptLeases   keptLeases
+	batches      batchWriters
 	tokens       tokens
 	trusts       trusts
 }

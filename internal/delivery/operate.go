@@ -221,14 +221,14 @@ func (s *leaseSession) once(ctx context.Context, load func(*leaseSession, *targe
 	defer cancel()
 	now := to.clock.Now(s.d.Now())
 	batch := store.Batch{
-		Holder: s.holder, Lease: to.lease(), Attempts: []store.DeliveryAttempt{attempt}, NextFlush: now.Add(to.interval), Now: now,
+		Webhook: to.webhook.ID, Holder: s.holder, Lease: to.lease(), Attempts: []store.DeliveryAttempt{attempt}, NextFlush: now.Add(to.interval), Now: now,
 	}
 	if one.User != 0 && attempt.Failure == "" {
 		batch.AcceptedEvents = []int64{one.EventID}
 	}
 	err = s.d.DB.Write(recorded, func(tx *store.Tx) error {
 		tx.CountAgain(to.webhook, one.ID)
-		return tx.RecordBatch(to.webhook, batch)
+		return tx.RecordBatches(to.webhook.Domain, batch)
 	})
 	if err != nil {
 		return fmt.Errorf("record a request for delivery %d: %w", one.ID, err)

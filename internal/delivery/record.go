@@ -47,9 +47,25 @@ func (s *leaseSession) recordBatch(ctx context.Context, b resultBatch) resultBat
 // storeBatch also plans a run of the flusher.
 func (s *leaseSession) storeBatch(ctx context.Context, b *resultBatch) (err error) {
 	defer guard(&err)
+	u := unrecorded{Batch: s.record(b), turn: make(chan bool, 1)}
+	s.limitDB(func() {
+		ctx, cancel := recording(ctx)
+		defer cancel()
+		b.until = s.d.Now().Add(b.lease)
+		err = s.d.process.batches.of(s.job.domain.ID).write(ctx, s.d.DB, &u)
+	})
+	if err != nil {
+		return fmt.Errorf("record %d attempts: %w", len(b.results), err)
+	}
+	b.counts, b.unwanted = tally(u.Attempts), u.unwanted
+	return nil
+}
+
+// record returns a batch as the store records it.
+func (s *leaseSession) record(b *resultBatch) store.Batch {
 	now := b.to.clock.Now(s.d.Now())
 	record := store.Batch{
-		Holder: s.holder, Lease: b.lease, Void: b.void, Stopped: b.ended,
+		Webhook: s.job.webhook, Holder: s.holder, Lease: b.lease, Void: b.void, Stopped: b.ended,
 		NextFlush: now.Add(b.to.interval), FlushAfter: b.flushed, Due: b.due, Now: now,
 	}
 	record.Attempts = make([]store.DeliveryAttempt, 0, len(b.results))
@@ -59,22 +75,7 @@ func (s *leaseSession) storeBatch(ctx context.Context, b *resultBatch) (err erro
 			record.AcceptedEvents = append(record.AcceptedEvents, x.event)
 		}
 	}
-	w := b.to.webhook
-	s.limitDB(func() {
-		ctx, cancel := recording(ctx)
-		defer cancel()
-		b.until = s.d.Now().Add(b.lease)
-		err = s.d.DB.Write(ctx, func(tx *store.Tx) error {
-			err := tx.RecordBatch(w, record)
-			tx.Unwanted(w, &b.unwanted)
-			return err
-		})
-	})
-	if err != nil {
-		return fmt.Errorf("record %d attempts: %w", len(b.results), err)
-	}
-	b.counts = tally(record.Attempts)
-	return nil
+	return record
 }
 
 // following reads the successors of a batch's deliveries that were accepted or have an erased body.

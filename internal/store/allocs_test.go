@@ -51,12 +51,12 @@ func TestAllocationsOfAnAttempt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := store.Batch{Holder: "test", Lease: time.Hour, Now: now, NextFlush: now}
+	b := store.Batch{Webhook: w.ID, Holder: "test", Lease: time.Hour, Now: now, NextFlush: now}
 	for _, d := range list {
 		b.Attempts = append(b.Attempts, store.DeliveryAttempt{Delivery: d.ID, At: now, Status: 200, Signed: store.Signed{Opening: "POST./.", Signature: "x"}})
 	}
 	s.write(func(tx *store.Tx) error { tx.LeaseWebhook(w, b.Holder, b.Lease); return nil })
-	recorded := testing.AllocsPerRun(50, func() { s.write(func(tx *store.Tx) error { return tx.RecordBatch(w, b) }) }) / requests
+	recorded := testing.AllocsPerRun(50, func() { s.write(func(tx *store.Tx) error { return tx.RecordBatches(w.Domain, b) }) }) / requests
 	if len(list) != requests || recorded > mostToRecord {
 		t.Errorf("%.1f allocations for each of %d requests, at most %d", recorded, len(list), mostToRecord)
 	}

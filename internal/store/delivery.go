@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"math/bits"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"passerelle"
@@ -155,6 +155,7 @@ func scanOwner(row database.Row) (int64, error) {
 // sentence with more details.
 type DeliveryAttempt struct {
 	Delivery       passerelle.DeliveryID
+	Webhook        passerelle.WebhookID
 	At             time.Time
 	Duration       time.Duration
 	Status         int
@@ -177,6 +178,7 @@ const TimedOut = "timeout"
 
 // Batch contains the results of a sender's work for one webhook. One unit records all of them.
 type Batch struct {
+	Webhook passerelle.WebhookID
 	// Holder is the sender that has the lease of the webhook. Lease is the duration of the renewed
 	// lease.
 	Holder string
@@ -185,7 +187,7 @@ type Batch struct {
 	Attempts []DeliveryAttempt
 	// AcceptedEvents lists the accepted events of users.
 	AcceptedEvents []int64
-	// Void lists deliveries with an erased body. RecordBatch drops them.
+	// Void lists deliveries with an erased body. RecordBatches drops them.
 	Void []passerelle.DeliveryID
 	// Stopped means that failures have ended the sender's run.
 	Stopped bool
@@ -200,23 +202,35 @@ type Batch struct {
 	Now time.Time
 }
 
-// RecordBatch stores results, marks accepted deliveries as delivered and renews the lease. Write
-// stores nothing and fails with ErrConflict when the lease has lapsed. In that case, another sender
-// may have sent the same deliveries. RecordBatch erases the body of a user's event once no webhook
-// needs the body.
-func (tx *Tx) RecordBatch(w Webhook, b Batch) error {
-	tx.keepBatch(w, b)
-	if err := tx.recordAttempts(w, b.Attempts); err != nil {
+// RecordBatches stores the results of different webhooks of a domain, marks accepted deliveries as
+// delivered and renews the leases. Write stores nothing and fails with ErrConflict when one of the
+// leases has lapsed. In that case, another sender may have sent the same deliveries. RecordBatches
+// erases the body of a user's event once no webhook needs the body.
+func (tx *Tx) RecordBatches(domain passerelle.DomainID, batches ...Batch) error {
+	var (
+		attempts []DeliveryAttempt
+		accepted []int64
+		void     []passerelle.DeliveryID
+	)
+	for _, b := range batches {
+		tx.keepBatch(domain, b)
+		for _, a := range b.Attempts {
+			a.Webhook = b.Webhook
+			attempts = append(attempts, a)
+		}
+		accepted, void = append(accepted, b.AcceptedEvents...), append(void, b.Void...)
+	}
+	if err := tx.recordAttempts(domain, attempts); err != nil {
 		return err
 	}
-	tx.countHealth(w, b.Attempts)
-	tx.drop(w.Domain, b.Void, "the body was erased", b.Now)
-	tx.eraseBodies(w.Domain, b.AcceptedEvents, b.Now)
+	tx.countHealth(domain, attempts)
+	tx.drop(domain, void, "the body was erased", batches[0].Now)
+	tx.eraseBodies(domain, accepted, batches[0].Now)
 	return nil
 }
 
 // keepBatch renews the lease and updates the webhook's state.
-func (tx *Tx) keepBatch(w Webhook, b Batch) {
+func (tx *Tx) keepBatch(domain passerelle.DomainID, b Batch) {
 	var success, failure, next *int64
 	var inRow int64
 	for _, a := range b.Attempts {
@@ -236,14 +250,14 @@ func (tx *Tx) keepBatch(w Webhook, b Batch) {
 			last_success = COALESCE($7, last_success), last_failure = COALESCE($8, last_failure)
 		WHERE +domain_id = $9 AND id = $10 AND holder = $11 AND lease_until >= {now}`,
 		b.Lease.Microseconds(), next, database.OptionalID(b.FlushAfter), b.Stopped, success != nil, inRow, success, failure,
-		int64(w.Domain), int64(w.ID), b.Holder, database.OptionalMicros(b.Due))
+		int64(domain), int64(b.Webhook), b.Holder, database.OptionalMicros(b.Due))
 }
 
 // recordAttempts stores requests and counts them in the rows of their deliveries. A batch has at
 // most one request for each delivery. The requests have consecutive ids. The update uses these ids
 // to find the time at which each delivery was accepted. A delivery that was dropped while its
 // request was under way counts as delivered when the receiver accepted it.
-func (tx *Tx) recordAttempts(w Webhook, batch []DeliveryAttempt) error {
+func (tx *Tx) recordAttempts(domain passerelle.DomainID, batch []DeliveryAttempt) error {
 	if len(batch) == 0 {
 		return nil
 	}
@@ -251,10 +265,12 @@ func (tx *Tx) recordAttempts(w Webhook, batch []DeliveryAttempt) error {
 	if err != nil {
 		return err
 	}
+	// Lengths that are powers of two lead to few different statements, which the databases can cache.
 	id := first
-	for chunk := range byPowersOfTwo(batch) {
-		tx.insertAttempts(w, id, chunk)
-		id += int64(len(chunk))
+	for rest := batch; len(rest) > 0; {
+		n := min(maxRows, 1<<(bits.Len(uint(len(rest)))-1))
+		tx.insertAttempts(domain, id, rest[:n])
+		id, rest = id+int64(n), rest[n:]
 	}
 	// The limit and the plus sign make PostgreSQL begin with the requests, for any expected number
 	// of deliveries.
@@ -262,22 +278,25 @@ func (tx *Tx) recordAttempts(w Webhook, batch []DeliveryAttempt) error {
 			dropped = CASE WHEN latest.failure IS NOT NULL THEN dropped END, drop_reason = CASE WHEN latest.failure IS NOT NULL THEN drop_reason END
 		FROM (SELECT delivery_id, failure, at, duration FROM delivery_attempt WHERE id BETWEEN $1 AND $2 ORDER BY id LIMIT `+strconv.Itoa(1<<bits.Len(uint(len(batch)-1)))+`) latest
 		WHERE delivery.id = latest.delivery_id AND delivery.domain_id = $3 AND +delivery.delivered IS NULL`,
-		first, id-1, int64(w.Domain))
+		first, id-1, int64(domain))
 	return nil
 }
 
+// maxRows limits the requests in one statement, because the databases limit its arguments.
+const maxRows = 256
+
 // insertAttempts stores a chunk of requests. It omits the columns about failures and the next
 // signature when these are empty in the whole chunk.
-func (tx *Tx) insertAttempts(w Webhook, first int64, chunk []DeliveryAttempt) {
-	columns, values := `id, delivery_id, at, duration, status, signed, signature`, DeliveryAttempt.always
+func (tx *Tx) insertAttempts(domain passerelle.DomainID, first int64, chunk []DeliveryAttempt) {
+	columns, values := `id, webhook_id, delivery_id, at, duration, status, signed, signature`, DeliveryAttempt.always
 	if slices.ContainsFunc(chunk, DeliveryAttempt.remarkable) {
 		columns, values = columns+`, failure, answer, detail, next_signature`, DeliveryAttempt.all
 	}
-	rows := []any{int64(w.Domain), int64(w.ID)}
+	rows := []any{int64(domain)}
 	for i, a := range chunk {
 		rows = values(a, append(rows, first+int64(i)))
 	}
-	tx.unit.Exec(`INSERT INTO delivery_attempt (domain_id, webhook_id, `+columns+`) VALUES `+rowList(len(chunk), 2, (len(rows)-2)/len(chunk)), rows...)
+	tx.unit.Exec(`INSERT INTO delivery_attempt (domain_id, `+columns+`) VALUES `+rowList(len(chunk), (len(rows)-1)/len(chunk)), rows...)
 }
 
 func (a DeliveryAttempt) remarkable() bool {
@@ -285,7 +304,7 @@ func (a DeliveryAttempt) remarkable() bool {
 }
 
 func (a DeliveryAttempt) always(row []any) []any {
-	return append(row, int64(a.Delivery), database.Micros(a.At), a.Duration.Microseconds(), database.OptionalID(int64(a.Status)),
+	return append(row, int64(a.Webhook), int64(a.Delivery), database.Micros(a.At), a.Duration.Microseconds(), database.OptionalID(int64(a.Status)),
 		database.OptionalText(a.Signed.Opening), database.OptionalText(a.Signed.Signature))
 }
 
@@ -293,44 +312,17 @@ func (a DeliveryAttempt) all(row []any) []any {
 	return append(a.always(row), database.OptionalText(a.Failure), database.OptionalText(a.Answer), database.OptionalText(a.Detail), database.OptionalText(a.Signed.Next))
 }
 
-// byPowersOfTwo cuts a list into pieces with lengths that are powers of two, the longest first. Few
-// different lengths lead to few different statements, which the databases can cache.
-func byPowersOfTwo[T any](list []T) iter.Seq[[]T] {
-	return func(yield func([]T) bool) {
-		for len(list) > 0 {
-			size := 1 << (bits.Len(uint(len(list))) - 1)
-			if !yield(list[:size]) {
-				return
-			}
-			list = list[size:]
-		}
-	}
-}
-
-// rowList writes placeholders for rows of values. Every row begins with the placeholders $1, $2 and
-// so on, for values that all rows share. The argument `same` is the number of these placeholders.
-func rowList(rows, same, columns int) string {
-	list := make([]byte, 0, rows*(same+columns)*len("$1234, "))
-	next := same + 1
+// rowList writes placeholders for rows of values. Each row begins with the shared placeholder $1.
+func rowList(rows, columns int) string {
+	list := make([]byte, 0, rows*columns*len("$1234, "))
 	for row := range rows {
-		opening := ", ("
-		if row == 0 {
-			opening = "("
-		}
-		list = append(list, opening...)
-		for column := range same + columns {
-			number := column + 1
-			if column >= same {
-				number, next = next, next+1
-			}
-			if column > 0 {
-				list = append(list, ", "...)
-			}
-			list = strconv.AppendInt(append(list, '$'), int64(number), 10)
+		list = append(list, ", ($1"...)
+		for column := range columns {
+			list = strconv.AppendInt(append(list, ", $"...), int64(row*columns+column+2), 10)
 		}
 		list = append(list, ')')
 	}
-	return string(list)
+	return strings.TrimPrefix(string(list), ", ")
 }
 
 // drop gives up the deliveries that are still pending.

@@ -38,7 +38,7 @@ func (r *Reader) AnyRemains(ctx context.Context, e Erasure) (bool, error) {
 
 // InsertAttempts stores attempts with consecutive ids.
 func (tx *Tx) InsertAttempts(w Webhook, first int64, all []DeliveryAttempt) {
-	tx.insertAttempts(w, first, all)
+	tx.insertAttempts(w.Domain, first, all)
 }
 
 // UnsentPlace returns the position up to which PurgeEvents has searched for events without

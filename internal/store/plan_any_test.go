@@ -129,7 +129,7 @@ func TestRequestsAreRecordedByTheirIDs(t *testing.T) {
 	w := s.receiver(webhook.PaymentStateUpdated)
 	s.happen(1, 1, now)
 	s.crowdAll()
-	b := store.Batch{Holder: "test", Lease: time.Minute, Now: now, NextFlush: now}
+	b := store.Batch{Webhook: w.ID, Holder: "test", Lease: time.Minute, Now: now, NextFlush: now}
 	for id := range int64(64) {
 		b.Attempts = append(b.Attempts, store.DeliveryAttempt{Delivery: passerelle.DeliveryID(id + 1), At: now})
 		b.AcceptedEvents = append(b.AcceptedEvents, id+1)
@@ -138,7 +138,7 @@ func TestRequestsAreRecordedByTheirIDs(t *testing.T) {
 	var statements []database.Statement
 	enough := errors.New("enough")
 	s.db.Database.Observe(func(_ context.Context, all []database.Statement) error { statements = all; return enough })
-	if err := s.try(func(tx *store.Tx) error { return tx.RecordBatch(w, b) }); !errors.Is(err, enough) {
+	if err := s.try(func(tx *store.Tx) error { return tx.RecordBatches(w.Domain, b) }); !errors.Is(err, enough) {
 		t.Fatal(err)
 	}
 	p := newPlanner(t, url)

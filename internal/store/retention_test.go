@@ -40,14 +40,14 @@ func (s fixture) deliver(w store.Webhook, upTo int64, failure string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	b := store.Batch{Holder: "test", Lease: time.Minute, Now: now, NextFlush: now}
+	b := store.Batch{Webhook: w.ID, Holder: "test", Lease: time.Minute, Now: now, NextFlush: now}
 	for _, d := range list {
 		if int64(d.ID) <= upTo {
 			b.Attempts = append(b.Attempts, store.DeliveryAttempt{Delivery: d.ID, At: now, Failure: failure})
 		}
 	}
 	s.write(func(tx *store.Tx) error { tx.LeaseWebhook(w, "test", time.Minute); return nil })
-	s.write(func(tx *store.Tx) error { return tx.RecordBatch(w, b) })
+	s.write(func(tx *store.Tx) error { return tx.RecordBatches(w.Domain, b) })
 	s.write(func(tx *store.Tx) error { tx.ReleaseWebhook(w, "test"); return nil })
 }
 

@@ -65,9 +65,5 @@ func (l SandboxLedger) Save(ctx context.Context, domain passerelle.DomainID, key
 
 // SandboxSubmissions returns the number of times that an order arrived at its simulated bank.
 func (r *Reader) SandboxSubmissions(ctx context.Context, domain passerelle.DomainID, key string) (int64, error) {
-	return database.One(ctx, r.rows, func(row database.Row) (int64, error) {
-		var n int64
-		err := row.Scan(&n)
-		return n, err
-	}, `SELECT submissions FROM sandbox_order WHERE domain_id = $1 AND key = $2`, int64(domain), key)
+	return database.One(ctx, r.rows, database.ScanInt, `SELECT submissions FROM sandbox_order WHERE domain_id = $1 AND key = $2`, int64(domain), key)
 }

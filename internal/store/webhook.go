@@ -141,12 +141,12 @@ func (tx *Tx) KeepWebhook(w Webhook, holder string, lease time.Duration) {
 		lease.Microseconds(), int64(w.Domain), int64(w.ID), holder)
 }
 
-// Unwanted checks, when the unit is written, whether the webhook is deleted, is disabled or has a
-// deleted provider. It stores the result in *unwanted.
-func (tx *Tx) Unwanted(w Webhook, unwanted *bool) {
-	tx.unit.Returning(func(row database.Row) error { return row.Scan(unwanted) },
-		`SELECT CASE WHEN deleted IS NULL AND disabled IS NULL AND NOT auth_deleted THEN FALSE ELSE TRUE END FROM webhook WHERE +domain_id = $1 AND id = $2`,
-		int64(w.Domain), int64(w.ID))
+// Unwanted finds, when the unit is written, the webhooks that are deleted, are disabled or have a
+// deleted provider. It stores their ids in *unwanted.
+func (tx *Tx) Unwanted(domain passerelle.DomainID, webhooks []passerelle.WebhookID, unwanted *[]int64) {
+	list, args := idList(domain, webhooks)
+	tx.unit.ReturningIDs(unwanted, `SELECT id FROM webhook WHERE +domain_id = $1 AND id IN (`+list+`)
+		AND (deleted IS NOT NULL OR disabled IS NOT NULL OR auth_deleted)`, args...)
 }
 
 // ReleaseWebhook ends the lease of holder. It does nothing when the lease has lapsed and another

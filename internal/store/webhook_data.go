@@ -341,7 +341,7 @@ func (r *Reader) BeforeDelivery(ctx context.Context, w Webhook, id passerelle.De
 	return passerelle.DeliveryID(first), err
 }
 
-// CountAgain counts a further request for a delivered delivery. RecordBatch does not change such a
+// CountAgain counts a further request for a delivered delivery. RecordBatches does not change such a
 // delivery.
 func (tx *Tx) CountAgain(w Webhook, id passerelle.DeliveryID) {
 	tx.unit.Exec(`UPDATE delivery SET attempts = attempts + 1 WHERE domain_id = $1 AND webhook_id = $2 AND id = $3 AND delivered IS NOT NULL`,

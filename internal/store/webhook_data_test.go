@@ -81,7 +81,7 @@ func TestAcceptedDeliveriesAreNotDropped(t *testing.T) {
 			return nil
 		})
 		s.write(func(tx *store.Tx) error {
-			return tx.RecordBatch(w, store.Batch{Holder: "test", Lease: time.Minute, Now: now, NextFlush: now, Attempts: []store.DeliveryAttempt{
+			return tx.RecordBatches(w.Domain, store.Batch{Webhook: w.ID, Holder: "test", Lease: time.Minute, Now: now, NextFlush: now, Attempts: []store.DeliveryAttempt{
 				{Delivery: 1, At: now}, {Delivery: 2, At: now, Failure: "no answer"},
 			}})
 		})

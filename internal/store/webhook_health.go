@@ -57,10 +57,11 @@ func (r *Reader) Health(ctx context.Context, domain passerelle.DomainID, now tim
 }
 
 // countHealth adds requests to the counters of the hours in which they began.
-func (tx *Tx) countHealth(w Webhook, batch []DeliveryAttempt) {
-	hours := map[int64]Health{}
+func (tx *Tx) countHealth(domain passerelle.DomainID, batch []DeliveryAttempt) {
+	counters := map[[2]int64]Health{} // by webhook and hour
 	for _, a := range batch {
-		h := hours[hourOf(a.At)]
+		of := [2]int64{int64(a.Webhook), hourOf(a.At)}
+		h := counters[of]
 		h.Requests++
 		if a.Reached {
 			h.Reached, h.Duration = h.Reached+1, h.Duration+a.Duration
@@ -68,13 +69,13 @@ func (tx *Tx) countHealth(w Webhook, batch []DeliveryAttempt) {
 		if a.Failure == "" {
 			h.Successes++
 		}
-		hours[hourOf(a.At)] = h
+		counters[of] = h
 	}
-	for hour, h := range hours {
+	for of, h := range counters {
 		tx.unit.Exec(`INSERT INTO webhook_health (webhook_id, hour, domain_id, requests, successes, reached, duration) VALUES ($1, $2, $3, $4, $5, $6, $7)
 			ON CONFLICT (webhook_id, hour) DO UPDATE SET requests = webhook_health.requests + excluded.requests,
 			successes = webhook_health.successes + excluded.successes, reached = webhook_health.reached + excluded.reached, duration = webhook_health.duration + excluded.duration`,
-			int64(w.ID), hour, int64(w.Domain), h.Requests, h.Successes, h.Reached, h.Duration.Microseconds())
+			of[0], of[1], int64(domain), h.Requests, h.Successes, h.Reached, h.Duration.Microseconds())
 	}
 }
 
