@@ -177,12 +177,13 @@ type poster struct {
 	writer bareWriter
 }
 
-// sentDelivery is a delivery with the start and the duration of its request.
+// sentDelivery is a delivery with the start, the duration and the signature of its request.
 type sentDelivery struct {
 	id, webhook int64
 	body        []byte
 	at          time.Time
 	took        time.Duration
+	signature   webhook.Signature
 }
 
 func (b *poster) posting(events int) side {
@@ -244,11 +245,11 @@ func (b *poster) post(ctx context.Context, l *sentDelivery) error {
 	if err != nil {
 		return err
 	}
-	signature := webhook.Sign("0123456789abcdef0123456789abcdef", "/", l.at, body)
+	l.signature = webhook.Sign("0123456789abcdef0123456789abcdef", "/", l.at, body)
 	r.Header = http.Header{
 		"Accept": {"*/*"}, "Content-Type": {"application/json; charset=utf-8"}, "User-Agent": {agent},
 		"SVC-Event": {string(webhook.PaymentStateUpdated)}, "SVC-Webhook-Id": {number(l.webhook)}, "SVC-Delivery-Attempt": {"1"},
-		"SVC-Signature": {signature.Value}, "SVC-Signature-Date": {signature.Date}, "BI-Signature": {signature.Value}, "BI-Signature-Date": {signature.Date},
+		"SVC-Signature": {l.signature.Value}, "SVC-Signature-Date": {l.signature.Date}, "BI-Signature": {l.signature.Value}, "BI-Signature-Date": {l.signature.Date},
 	}
 	answer, err := b.client.Do(r)
 	if err != nil {
@@ -270,7 +271,7 @@ func (b *poster) record(ctx context.Context, sent <-chan sentDelivery, stop cont
 	if len(batch) == 0 {
 		return false
 	}
-	insert, mark := []byte(`INSERT INTO delivery_attempt (domain_id, webhook_id, delivery_id, at, duration, status) VALUES `), []byte(`UPDATE delivery SET attempts = attempts + 1, delivered = `+b.parameter(1)+` WHERE domain_id = 1 AND id IN (`)
+	insert, mark := []byte(`INSERT INTO delivery_attempt (domain_id, webhook_id, delivery_id, at, duration, status, signed, signature) VALUES `), []byte(`UPDATE delivery SET attempts = attempts + 1, delivered = `+b.parameter(1)+` WHERE domain_id = 1 AND id IN (`)
 	values, ids := []any{}, []any{time.Now().UnixMicro()}
 	for i, l := range batch {
 		separator := ","
@@ -278,8 +279,8 @@ func (b *poster) record(ctx context.Context, sent <-chan sentDelivery, stop cont
 			separator = ""
 		}
 		n := len(values)
-		insert = fmt.Appendf(insert, "%s(1, %s, %s, %s, %s, 200)", separator, b.parameter(n+1), b.parameter(n+2), b.parameter(n+3), b.parameter(n+4))
-		values = append(values, l.webhook, l.id, l.at.UnixMicro(), l.took.Microseconds())
+		insert = fmt.Appendf(insert, "%s(1, %s, %s, %s, %s, 200, %s, %s)", separator, b.parameter(n+1), b.parameter(n+2), b.parameter(n+3), b.parameter(n+4), b.parameter(n+5), b.parameter(n+6))
+		values = append(values, l.webhook, l.id, l.at.UnixMicro(), l.took.Microseconds(), webhook.Opening("/", l.signature.Date), l.signature.Value)
 		mark = append(append(mark, separator...), b.parameter(i+2)...)
 		ids = append(ids, l.id)
 	}
