@@ -66,9 +66,10 @@ const (
 	deliverable = `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.version, e.media_type, e.omitted,
 		CASE WHEN length(e.body) <= 4096 THEN e.body END, e.parted,
 		CASE WHEN e.erased IS NULL THEN FALSE ELSE TRUE END, e.subject, e.subject_id, e.account_id, e.trace
-	FROM delivery d JOIN event e ON e.id = d.event_id JOIN webhook w ON w.id = d.webhook_id AND w.deleted IS NULL AND w.disabled IS NULL
-	WHERE d.not_before = 0`
-	undeliveredHeads = deliverable + ` AND d.delivered IS NULL AND d.dropped IS NULL AND d.domain_id = $1 AND d.webhook_id = $2 AND d.id > $3
+	FROM delivery d JOIN event e ON e.id = d.event_id WHERE d.not_before = 0`
+	// The id of the webhook follows. When it is an argument, databases look for the webhook only once.
+	inUse            = ` AND EXISTS (SELECT 1 FROM webhook w WHERE w.deleted IS NULL AND w.disabled IS NULL AND w.id = `
+	undeliveredHeads = deliverable + inUse + `$2) AND d.delivered IS NULL AND d.dropped IS NULL AND d.domain_id = $1 AND d.webhook_id = $2 AND d.id > $3
 	AND (` + earlier + ` ORDER BY p.version LIMIT 1) IS NULL`
 )
 
@@ -137,7 +138,7 @@ func (r *Reader) Following(ctx context.Context, over []passerelle.DeliveryID) ([
 	if err != nil || len(next) == 0 {
 		return nil, err
 	}
-	heads, err := database.Collect(ctx, r.rows, scanDelivery, deliverable+` AND COALESCE(d.delivered, d.dropped) IS NULL AND d.id IN (`+database.AnyOf(&d, next)+`)`, d.Args...)
+	heads, err := database.Collect(ctx, r.rows, scanDelivery, deliverable+inUse+`d.webhook_id) AND COALESCE(d.delivered, d.dropped) IS NULL AND d.id IN (`+database.AnyOf(&d, next)+`)`, d.Args...)
 	slices.SortFunc(heads, func(a, b Delivery) int { return cmp.Compare(a.ID, b.ID) })
 	return heads, err
 }
