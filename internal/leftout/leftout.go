@@ -60,5 +60,5 @@ func Summary() string {
 		return ""
 	}
 	slices.Sort(lacks)
-	return "tests are left out that need " + strings.Join(lacks, ", ") + "; make test runs all"
+	return "tests are left out that need " + strings.Join(lacks, ", ") + "; make verify runs all"
 }
