@@ -232,8 +232,7 @@ var (
 // Without a booked balance, it returns one of bestBalances and nil. A value that the bank does not
 // report is nil.
 func (a *bankAccount) balance() (*decimal.Decimal, *decimal.Decimal) {
-	booked := a.newest(bookedBalances)
-	expected := a.newest([]string{"expected"})
+	booked, expected := a.newest(bookedBalances), a.newest([]string{"expected"})
 	if booked == nil {
 		return a.newest(bestBalances), nil
 	}

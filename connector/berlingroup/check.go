@@ -31,11 +31,14 @@ func (b *Bank) Check(ctx context.Context) []Finding {
 	findings := append(b.CheckCertificates(b.now()), b.checkRanges()...)
 	findings = append(findings, b.checkInterface(ctx)...)
 	findings = append(findings, b.checkAddress(ctx)...)
-	if b.file.OAuth != nil {
-		_, err := b.metadata(ctx)
-		findings = append(findings, found("authorisation server", err, "its metadata contains the required addresses"))
+	if b.file.OAuth == nil {
+		return findings
 	}
-	return findings
+	server := Finding{Check: "authorisation server", Detail: "its metadata contains the required addresses"}
+	if _, err := b.metadata(ctx); err != nil {
+		server.Detail, server.Wrong = err.Error(), true
+	}
+	return append(findings, server)
 }
 
 // CheckCertificates reports, without calling the bank, how long the operator's certificates are
@@ -100,15 +103,8 @@ func (b *Bank) missing(c Certificate) []string {
 	return slices.DeleteFunc(needed, func(role string) bool { return !c.Qualified || slices.Contains(c.Roles, role) })
 }
 
-func found(check string, err error, reassurance string) Finding {
-	if err != nil {
-		return Finding{check, err.Error(), true}
-	}
-	return Finding{Check: check, Detail: reassurance}
-}
-
 // checkInterface asks for the status of an unknown resource. A bank that responds "unknown
-// resource" has accepted our certificate and our signature.
+// resource" has accepted our certificate and our signature. The response also shows its clock.
 func (b *Bank) checkInterface(ctx context.Context) []Finding {
 	r := request{call: "check", method: http.MethodGet, path: "/v1/consents/" + newID() + "/status"}
 	if pay := b.file.Profile.Payments; pay != nil {
@@ -118,15 +114,11 @@ func (b *Bank) checkInterface(ctx context.Context) []Finding {
 	if err != nil {
 		return []Finding{{"interface", err.Error(), true}}
 	}
-	return append([]Finding{b.judgeAnswer(r, a)}, b.checkClock(a)...)
-}
-
-// checkClock reports a difference between our clock and the bank's.
-func (b *Bank) checkClock(a answer) []Finding {
+	findings := []Finding{b.judgeAnswer(r, a)}
 	if wrong := b.skew(a); wrong != "" {
-		return []Finding{{"clock", strings.TrimPrefix(wrong, "; ") + ": check the clocks", true}}
+		findings = append(findings, Finding{"clock", strings.TrimPrefix(wrong, "; ") + ": check the clocks", true})
 	}
-	return nil
+	return findings
 }
 
 // checkAddress reports the address that the service sends in orders and consents when the user's

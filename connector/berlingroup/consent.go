@@ -200,7 +200,6 @@ func (v *reading) approvedFormer(ctx context.Context) bool {
 // unlessDenied converts a *denied that the customer can correct into a message to the customer, and
 // any other *denied into the refusal of the read. It returns all other errors unchanged.
 func (v *reading) unlessDenied(err error) (string, error) {
-	var message string
 	denial, found := errors.AsType[*denied](err)
 	if !found {
 		return "", err
@@ -210,10 +209,7 @@ func (v *reading) unlessDenied(err error) (string, error) {
 	if state != passerelle.Wrongpass && state != passerelle.SCARequired && denial.a.status != http.StatusBadRequest {
 		return "", v.refused(denial.r, denial.a)
 	}
-	for _, m := range all {
-		message = cmp.Or(message, m.Text)
-	}
-	return cmp.Or(message, "The bank does not accept this."), nil
+	return cmp.Or(codes.Text(all), "The bank does not accept this."), nil
 }
 
 // prepareNextStep prepares the customer's next step. It requests a new consent when the customer is

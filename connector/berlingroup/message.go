@@ -120,10 +120,8 @@ func (b *Bank) refused(r request, a answer) error {
 	default:
 		refusal.retryAfter = 0 // only the customer can act
 	}
-	for _, m := range all {
-		if refusal.state == passerelle.Wrongpass || refusal.state == passerelle.ActionNeeded {
-			refusal.message = cmp.Or(refusal.message, m.Text)
-		}
+	if refusal.state == passerelle.Wrongpass || refusal.state == passerelle.ActionNeeded {
+		refusal.message = codes.Text(all)
 	}
 	return refusal
 }

@@ -15,11 +15,8 @@ import (
 // euro is the currency of all payment products that the connector supports.
 const euro passerelle.Currency = "EUR"
 
-// psuIDField is the field for the customer's user name at the bank.
-const psuIDField = "psu_id"
-
-// corporateIDField is the field that identifies the customer's company.
-const corporateIDField = "psu_corporate_id"
+// These are the fields for the customer's user name at the bank, and for the customer's company.
+const psuIDField, corporateIDField = "psu_id", "psu_corporate_id"
 
 // oneLine is the pattern of values that requests contain in a header: a header cannot contain line
 // breaks or other control characters.
@@ -67,13 +64,11 @@ func (f *File) profile() connector.Profile {
 	if f.Profile.Payments != nil {
 		p.Payments = f.Profile.settings()
 		p.Payments.Accounts = payment.AccountRanges{IBANs: f.IBANPrefix, BICs: f.BICs}
+		p.PaymentFields = f.identifications(f.Profile.PSUID)
 	}
 	if f.Profile.Accounts != nil {
 		p.Data = f.dataSettings()
 		p.Sources[0].Mechanisms = []passerelle.AuthMechanism{f.mechanism()}
-	}
-	if f.Profile.Payments != nil {
-		p.PaymentFields = f.identifications(f.Profile.PSUID)
 	}
 	return p
 }
@@ -99,11 +94,11 @@ func (p *Profile) settings() *payment.Settings {
 	s := &payment.Settings{
 		Mechanisms:   []string{payment.DefaultMechanism},
 		Schemes:      []passerelle.AccountScheme{passerelle.IBAN},
-		DateTypes:    pay.dateTypes(),
+		DateTypes:    pay.dateTypes(1),
 		Currencies:   []passerelle.Currency{euro},
 		PayerAccount: payers[p.DebtorAccount],
 		MinDays:      pay.MinDays, MaxDays: pay.MaxDays, OpenDaysOnly: pay.OpenDaysOnly,
-		MaxInstructions: max(pay.MaxBulk, 1), BulkDateTypes: bulkTypes(pay),
+		MaxInstructions: max(pay.MaxBulk, 1), BulkDateTypes: pay.dateTypes(2),
 		Cancellable: pay.Cancellation != cancellations[0],
 	}
 	for _, f := range pay.Frequencies {
@@ -132,18 +127,11 @@ func bounds(types []payment.DateType, text string) map[payment.DateType]int64 {
 	return all
 }
 
-// dateTypes returns the date types for which the bank has a product.
-func (p *Payments) dateTypes() []payment.DateType {
+// dateTypes returns the date types for which the bank has a product for payments with this number of
+// instructions.
+func (p *Payments) dateTypes(lines int) []payment.DateType {
 	return slices.DeleteFunc(payment.DateTypes(), func(dates payment.DateType) bool {
-		_, product := p.way(dates, 1)
-		return product == ""
-	})
-}
-
-// bulkTypes returns the date types for which payments may have several instructions.
-func bulkTypes(p *Payments) []payment.DateType {
-	return slices.DeleteFunc(payment.DateTypes(), func(dates payment.DateType) bool {
-		_, product := p.way(dates, 2)
+		_, product := p.way(dates, lines)
 		return product == ""
 	})
 }

@@ -316,6 +316,16 @@ func Refused(all []Message) payment.ErrorCode {
 	return ""
 }
 
+// Text returns the first text in messages, or "".
+func Text(all []Message) string {
+	for _, m := range all {
+		if m.Text != "" {
+			return m.Text
+		}
+	}
+	return ""
+}
+
 // Texts returns the texts of messages as one text.
 func Texts(all []Message) string {
 	var texts []string
