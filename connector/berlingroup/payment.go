@@ -46,9 +46,11 @@ type orderMemory struct {
 	Divided  time.Time                 `json:"divided,omitzero"`
 	Approval authorisation             `json:"approval,omitzero"`
 	// Cancelling is the authorisation of a present cancellation, if any. Asked is the time at which
-	// this cancellation began, or was first seen if an earlier version stored it.
-	Cancelling *authorisation `json:"cancelling,omitempty"`
-	Asked      time.Time      `json:"asked,omitzero"`
+	// this cancellation began, or was first seen if an earlier version stored it. Overdue is the code
+	// of an earlier cancellation that the bank may still perform after cancellationLife.
+	Cancelling *authorisation    `json:"cancelling,omitempty"`
+	Asked      time.Time         `json:"asked,omitzero"`
+	Overdue    payment.ErrorCode `json:"overdue,omitempty"`
 	// Blind means that the bank requires a token for the status and accepts no token of ours.
 	Blind bool `json:"blind,omitempty"`
 }

@@ -76,36 +76,48 @@ func (v *ordering) cancelling(report *payment.Report, s paymentStatus) {
 const cancellationLife = 7 * 24 * time.Hour
 
 // continues reports whether the order continues, also if the bank does not decide in cancellationLife.
+// The bank may still cancel the order later, so the memory keeps the code of the cancellation.
 func (v *ordering) continues(s paymentStatus) bool {
-	return v.memory.Cancelling.Step == failed || s.ended() || !v.Now.Before(v.memory.Asked.Add(cancellationLife))
+	decided, overdue := v.memory.Cancelling.Step == failed || s.ended(), !v.Now.Before(v.memory.Asked.Add(cancellationLife))
+	if !decided && overdue {
+		v.memory.Overdue = v.Payment.CancelCode
+	}
+	return decided || overdue
 }
 
-// decline adds the reason for a refused order to the report. Without a known code of the bank, the
-// reason follows from the approval, the funds, a timeout or the bank's text.
+// decline adds the reason for a refused order to the report.
 func (v *ordering) decline(report *payment.Report, s paymentStatus) {
-	approval := &v.memory.Approval
-	report.Description, report.Code = s.text(), codes.Refused(s.Messages)
-	switch {
-	case report.Code != "":
-	case s.Transaction == codes.Cancelled || approval.Declined:
-		report.Code = payment.CancelledByUser
-	case approval.Step == failed:
-		report.Code = payment.AuthenticationFailed
-	case s.lacksFunds():
-		report.Code = payment.InsufficientFunds
-	case v.timedOut(s):
-		report.Code = payment.NoAnswerFromCustomer
-	case report.Description != "":
-		report.Code = payment.BankMessage
-	default:
-		report.Code = payment.NoSpecifiedReason
-	}
-	if report.Code == payment.CancelledByUser {
-		report.By = payment.ByPayer
-	}
+	report.Description, report.Code = s.text(), v.reason(s)
+	report.By = cancellers[report.Code]
 	if report.Code == payment.Bug { // the bank's text is about a fault of the operator
 		report.Remark, report.Description = cmp.Or(report.Remark, report.Description), ""
 	}
+}
+
+// cancellers maps the codes of cancelled orders to the actors. The bank refuses all other orders.
+var cancellers = map[payment.ErrorCode]payment.Actor{payment.CancelledByUser: payment.ByPayer, payment.CancelledByClient: payment.ByClient}
+
+// reason returns the code for a refused order. Without a known code of the bank, the reason follows
+// from the approval, the funds, a timeout or the bank's text.
+func (v *ordering) reason(s paymentStatus) payment.ErrorCode {
+	approval, known := &v.memory.Approval, codes.Refused(s.Messages)
+	switch {
+	case s.Transaction == codes.Cancelled && v.memory.Overdue != "":
+		return v.memory.Overdue
+	case known != "":
+		return known
+	case s.Transaction == codes.Cancelled || approval.Declined:
+		return payment.CancelledByUser
+	case approval.Step == failed:
+		return payment.AuthenticationFailed
+	case s.lacksFunds():
+		return payment.InsufficientFunds
+	case v.timedOut(s):
+		return payment.NoAnswerFromCustomer
+	case s.text() != "":
+		return payment.BankMessage
+	}
+	return payment.NoSpecifiedReason
 }
 
 // lacksFunds reports whether the bank says, in a warning, that the payer's account lacks the money.
