@@ -180,7 +180,8 @@ type Order struct {
 // Initiator is a connector that initiates payments.
 type Initiator interface {
 	Connector
-	// Initiate sends the order once. The context's deadline covers the complete exchange.
+	// Initiate sends the order once. The context's deadline covers the complete exchange. If the
+	// outcome is unknown, CheckAfter of the report can lengthen the wait until the next call.
 	Initiate(ctx context.Context, o Order) (payment.Report, error)
 	// Status returns the state of the order with o.Key. It never sends an order. If it fails, CheckAfter
 	// of the report can lengthen the wait until the next call.

@@ -61,7 +61,7 @@ type ordering struct {
 	connector.Order
 	memory   orderMemory
 	requests requestLog
-	// wait is the wait that the bank asked for when it refused a request for the status.
+	// wait is the wait that the bank asked for when it refused the order or a request for the status.
 	wait time.Duration
 }
 
@@ -205,6 +205,7 @@ func (v *ordering) initiate(ctx context.Context) (payment.Report, error) {
 // has passed, or the first order has used up a limit. The outcome of a repeated order therefore
 // stays unknown.
 func (v *ordering) refusedOrder(r request, a answer) error {
+	v.wait = arrival.RetryAfter(a.header, v.now())
 	err := v.refusal(r, a)
 	if _, refused := errors.AsType[*payment.Refusal](err); !v.Repeated || !refused {
 		return err
@@ -348,9 +349,7 @@ func (v *ordering) reportWithoutStatus(err error) (payment.Report, error) {
 }
 
 // approved reports whether the payer has approved the order, or counts as having approved it.
-func (v *ordering) approved(s paymentStatus) bool {
-	return v.shown(s) || v.unclear(s) && v.presumed()
-}
+func (v *ordering) approved(s paymentStatus) bool { return v.shown(s) || v.unclear(s) && v.presumed() }
 
 // shown reports whether the payment's state, the status or the authorisation shows an approval.
 func (v *ordering) shown(s paymentStatus) bool {

@@ -110,7 +110,7 @@ func (r remote) order(ctx context.Context, call string, o connector.Order, a *co
 		return payment.Report{}, err
 	}
 	if got.Error != nil {
-		return payment.Report{Memory: got.Report.Memory}, got.Error.err()
+		return payment.Report{Memory: got.Report.Memory, CheckAfter: got.Report.CheckAfter}, got.Error.err()
 	}
 	return got.Report, nil
 }

@@ -329,6 +329,46 @@ func TestWaitIsBounded(t *testing.T) {
 	}
 }
 
+// TestRequestedWaits: a bank requests a wait when it refuses a call about an order with an unknown
+// outcome. The service must not ask the bank earlier, within limits. An order that may be sent again
+// has a low limit, because the bank forgets the order's key.
+func TestRequestedWaits(t *testing.T) {
+	for name, test := range map[string]struct {
+		requested  time.Duration
+		repeatable bool
+		want       time.Duration
+	}{
+		"two hours":               {2 * time.Hour, false, 2 * time.Hour},
+		"a year":                  {365 * day, false, day},
+		"two minutes, repeatable": {2 * time.Minute, true, 2 * time.Minute},
+		"two hours, repeatable":   {2 * time.Hour, true, 5 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *fixture) {
+				w.line.tune(func(p *connector.Profile) { p.Idempotent = test.repeatable })
+				busy := func(context.Context, connector.Order, exchange) (payment.Report, error) {
+					return payment.Report{CheckAfter: test.requested}, errCut
+				}
+				wantWait := func(call string) {
+					t.Helper()
+					w.runDue(t, w.another(), w.domain, none)
+					until := column[int64](w, `SELECT lease_until FROM attempt`)[0]
+					if wait := time.Until(time.UnixMicro(until)); wait > test.want || wait < test.want-time.Minute {
+						t.Errorf("after %s, the next question comes in %v, want %v", call, wait, test.want)
+					}
+				}
+				w.line.breaks(busy, busy)
+				_, err := w.Validate(t.Context(), w.domain, w.create(1), validated())
+				must(t, err)
+				wantWait("the order")
+				w.leasesLapse()
+				w.runDue(t, w.another(), w.domain, recovered)
+				wantWait("a question")
+			})
+		})
+	}
+}
+
 // TestOutcomes makes the first call fail. If the outcome is unknown, a loop must later bring the
 // payment to its end.
 func TestOutcomes(t *testing.T) {

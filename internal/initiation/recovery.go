@@ -40,7 +40,7 @@ func (i *Initiation) recoverAttempt(ctx context.Context, d passerelle.Domain, id
 		_, err = i.apply(ctx, s, report)
 	}
 	if err != nil && !errors.Is(err, store.ErrConflict) {
-		return errors.Join(err, i.postponeAttempt(ctx, s, s.waitAfter(err), i.unanswered(s, report)))
+		return errors.Join(err, i.postponeAttempt(ctx, s, s.waitAfter(report, err), i.unanswered(s, report)))
 	}
 	return err
 }
@@ -151,12 +151,12 @@ var refusals = map[payment.Action]struct {
 const atOnce = -time.Millisecond
 
 // retryDelay returns the wait between a failed call and the next query to the bank. The wait is
-// over at once unless the call may still be running.
-func (s bankSession) retryDelay(why error) time.Duration {
+// over at once unless the call may still be running, or the bank has requested a wait.
+func (s bankSession) retryDelay(report payment.Report, why error) time.Duration {
 	if errors.Is(why, bankcall.ErrAbandoned) {
 		return s.backoff()
 	}
-	return atOnce
+	return cmp.Or(s.requestedWait(report), atOnce)
 }
 
 // backoff returns the wait before the bank is asked about an attempt again. The wait doubles each
@@ -168,7 +168,8 @@ func (s bankSession) backoff() time.Duration {
 // These constants limit the wait after a failed call that asks the bank about an attempt.
 // longestOutage applies to calls that were not sent. It is short, because such calls cost the bank
 // nothing. longestRepeatable applies to orders that may be sent again. It is short, because the
-// service must send these orders before the bank forgets their keys.
+// service must send these orders before the bank forgets their keys. It also limits a wait that the
+// bank requests. longestBankWait limits such a wait for other attempts.
 const (
 	longestOutage     = time.Minute
 	longestRepeatable = 5 * time.Minute
@@ -176,14 +177,25 @@ const (
 )
 
 // waitAfter returns the wait after a failed call about an attempt.
-func (s bankSession) waitAfter(why error) time.Duration {
+func (s bankSession) waitAfter(report payment.Report, why error) time.Duration {
+	longest := longestUnknown
 	switch {
 	case errors.Is(why, connector.ErrNotSent):
-		return min(s.backoff(), longestOutage)
+		longest = longestOutage
 	case s.repeatable:
-		return min(s.backoff(), longestRepeatable)
+		longest = longestRepeatable
 	}
-	return min(s.backoff(), longestUnknown)
+	return max(min(s.backoff(), longest), s.requestedWait(report))
+}
+
+// requestedWait returns the wait that the bank requested when it refused a call. It is zero without
+// such a request.
+func (s bankSession) requestedWait(report payment.Report) time.Duration {
+	longest := longestBankWait
+	if s.repeatable {
+		longest = longestRepeatable
+	}
+	return min(max(report.CheckAfter, 0), longest)
 }
 
 // postponeAttempt plans when the service next asks the bank about an attempt with an unknown

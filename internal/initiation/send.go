@@ -122,12 +122,12 @@ func (i *Initiation) send(ctx context.Context, s bankSession, call bankCall) (*p
 
 // undecided leaves the outcome of an attempt to a loop, unless another caller has stored the
 // outcome. The loop may ask the bank before the lease lapses, except when the call may still be
-// running.
+// running or the bank has requested a wait.
 func (i *Initiation) undecided(ctx context.Context, s bankSession, report payment.Report, why error) (*payment.Payment, error) {
 	if !errors.Is(why, store.ErrConflict) {
 		i.Log.WarnContext(ctx, "the outcome of an order is unknown, and the service will ask the bank",
 			"payment", s.payment.ID, "attempt", s.attempt.Kind, "connector", s.attempt.Connector, "error", why)
-		if err := i.postponeAttempt(ctx, s, s.retryDelay(why), i.unanswered(s, report)); err != nil {
+		if err := i.postponeAttempt(ctx, s, s.retryDelay(report, why), i.unanswered(s, report)); err != nil {
 			i.Log.WarnContext(ctx, "the next query was not planned, and the service asks the bank after the lease has expired", "payment", s.payment.ID, "error", err)
 		}
 	}

@@ -69,7 +69,7 @@ func (i *Initiation) Validate(ctx context.Context, d passerelle.Domain, id passe
 	if err != nil {
 		return nil, err
 	}
-	return i.send(ctx, bankSession{domain: d, payment: p, attempt: attempt, bank: c}, initiate)
+	return i.send(ctx, bankSession{domain: d, payment: p, attempt: attempt, bank: c, repeatable: c.Profile().Idempotent}, initiate)
 }
 
 // waits reports whether the bank must wait for the client's confirmation. It fails with Invalid if
