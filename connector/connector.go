@@ -204,7 +204,8 @@ type Responder interface {
 	Initiator
 	// Answer sends the bank the answer that the bank waits for. An answer may get lost, but the
 	// service never sends it twice. If the bank does not wait for this answer, the answer has no
-	// effect, and Answer reports the state of the order.
+	// effect, and Answer reports the state of the order. During a cancellation, a *payment.Refusal
+	// means that the bank refuses only the cancellation.
 	Answer(ctx context.Context, o Order, a Answer) (payment.Report, error)
 }
 

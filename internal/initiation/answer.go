@@ -63,7 +63,11 @@ func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passere
 	if err != nil {
 		return nil, err
 	}
-	return i.send(ctx, s, answer(connector.Answer{Action: a.Action, Fields: a.Fields, Yes: a.Yes}))
+	call := answer(connector.Answer{Action: a.Action, Fields: a.Fields, Yes: a.Yes})
+	if s.payment.Detail == payment.Cancelling {
+		call = continueIfRefused(call)
+	}
+	return i.send(ctx, s, call)
 }
 
 // attemptTo returns the attempt that sends an answer. An answer about a cancellation neither refuses

@@ -287,25 +287,33 @@ func answer(a connector.Answer) bankCall {
 	}
 }
 
-// cancel asks the bank to cancel the order. If the bank refuses, cancel asks for the status of the
-// order, with the memory that the connector returned with the refusal.
+// cancel asks the bank to cancel the order.
 func cancel(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
 	canceller, able := bank.(connector.Canceller)
 	if !able {
 		return payment.Report{}, fmt.Errorf("%w: the connector cannot cancel", connector.ErrNotSent)
 	}
-	report, err := canceller.Cancel(ctx, o)
-	var refusal *payment.Refusal
-	if !errors.As(err, &refusal) {
+	return canceller.Cancel(ctx, o)
+}
+
+// continueIfRefused returns a call about a cancellation. If the bank refuses, it refuses only the
+// cancellation, so the call then asks for the status of the order. It uses the memory that the
+// connector returned with the refusal.
+func continueIfRefused(call bankCall) bankCall {
+	return func(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
+		report, err := call(ctx, bank, o)
+		var refusal *payment.Refusal
+		if !errors.As(err, &refusal) {
+			return report, err
+		}
+		memory := report.Memory
+		if memory != nil {
+			o.Memory = slices.Clone(memory)
+		}
+		if report, err = statusOnly(ctx, bank, o); report.Memory == nil {
+			report.Memory = memory
+		}
+		report.Cancellation = payment.CancellationRefused
 		return report, err
 	}
-	memory := report.Memory
-	if memory != nil {
-		o.Memory = slices.Clone(memory)
-	}
-	if report, err = bank.Status(ctx, o); report.Memory == nil {
-		report.Memory = memory
-	}
-	report.Cancellation = payment.CancellationRefused
-	return report, err
 }

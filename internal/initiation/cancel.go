@@ -116,7 +116,7 @@ func (i *Initiation) cancelAtBank(ctx context.Context, s bankSession, c CancelRe
 	if s.attempt, err = i.openNext(ctx, s, store.Attempt{Kind: store.AttemptCancellation, By: c.By}, record); err != nil {
 		return nil, err
 	}
-	p, err := i.send(ctx, s, cancel)
+	p, err := i.send(ctx, s, continueIfRefused(cancel))
 	if err != nil || c.By != payment.ByPayer || !p.Unapproved() {
 		return p, err
 	}

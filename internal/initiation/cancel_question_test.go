@@ -227,3 +227,36 @@ func TestOlderReportAboutACancellation(t *testing.T) {
 		w.wantNotes(t, p.ID, "cancelling client", "cancellationRefused bank")
 	})
 }
+
+// TestRefusedAnswerAboutACancellation: a payer or client agrees to a cancellation, and the bank refuses.
+// Only the cancellation is refused: the payment must continue, because the bank executes its order.
+func TestRefusedAnswerAboutACancellation(t *testing.T) {
+	sms := payment.Field{Name: "openapisms", Type: "text", Label: "Code", Required: true}
+	for name, test := range map[string]struct {
+		asks payment.Report
+		by   payment.Actor
+		said initiation.ActionAnswer
+	}{
+		"yes of the payer":  {asksAbout(payment.Processing, payment.PSUValidation), payment.ByPayer, initiation.ActionAnswer{Action: payment.PSUValidation, Yes: true}},
+		"yes of the client": {asksAbout(payment.Processing, payment.Confirm), payment.ByClient, initiation.ActionAnswer{Action: payment.Confirm, Yes: true}},
+		"a code":            {asksAbout(payment.Processing, payment.FillFields, sms), payment.ByPayer, code("1234")},
+		"in an app":         {asksAbout(payment.Processing, payment.Decoupled), payment.ByPayer, resume},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *fixture) {
+				p := w.onItsWay()
+				w.line.interrupts(before(fails(&payment.Refusal{Code: payment.InvalidDate})), answers(test.asks))
+				_, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
+				must(t, err)
+				stands, err := w.Answer(t.Context(), w.domain, p.ID, test.by, test.said)
+				must(t, err)
+				if stands.State != payment.Pending || stands.Detail != "" || stands.ErrorCode != "" {
+					t.Errorf("the payment is %s, %q with %q", stands.State, stands.Detail, stands.ErrorCode)
+				}
+				w.wantNotes(t, p.ID, "cancelling client", "cancellationRefused bank")
+				w.runDue(t, w.another(), w.later(2*time.Hour), one)
+				w.wantState(t, p.ID, payment.Done)
+			})
+		})
+	}
+}
