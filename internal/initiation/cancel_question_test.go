@@ -260,3 +260,58 @@ func TestRefusedAnswerAboutACancellation(t *testing.T) {
 		})
 	}
 }
+
+// TestEndlessCancellation: a bank waits for the payer's approval of a cancellation without end. A week
+// after the last act, the cancellation must end, and the client must be able to ask the bank again.
+// Until then, the bank's question about the ended cancellation must not become a question about the
+// payment. If the bank grants the ended cancellation all the same, the code must name the client.
+func TestEndlessCancellation(t *testing.T) {
+	const week, check = 7 * day, 7 * time.Hour
+	for name, test := range map[string]struct {
+		order  payment.Status
+		action payment.Action
+		again  bool
+	}{
+		"approved, asked again": {payment.Processing, payment.Decoupled, true},
+		"approved, granted":     {payment.Processing, payment.Decoupled, false},
+		"waiting, asked again":  {payment.Awaiting, payment.PSUValidation, true},
+		"waiting, granted":      {payment.Awaiting, payment.PSUValidation, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *fixture) {
+				p := w.steered("actn(redirect)/pdng:1h/done")
+				if test.order == payment.Processing {
+					_, err := w.Return(t.Context(), w.domain, w.decide(p, "approve"), nil)
+					must(t, err)
+					p = w.stored(p.ID)
+				}
+				asked := answers(asksAbout(test.order, test.action))
+				w.line.interrupts(nil, asked)
+				w.line.breaks(nil, asked)
+				want := func(after time.Duration, detail payment.Detail, action payment.Action) {
+					t.Helper()
+					w.runDue(t, w.another(), w.later(after), one)
+					if stands := w.stored(p.ID); stands.State != p.State || stands.Detail != detail || stands.Action != action {
+						t.Errorf("after %v, the payment is %s, %q with action %q", after, stands.State, stands.Detail, stands.Action)
+					}
+				}
+				_, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
+				must(t, err)
+				want(week-check, payment.Cancelling, test.action)
+				want(week, "", "")
+				want(week+check, "", "")
+				w.wantNotes(t, p.ID, "cancelling client", "cancellationRefused bank")
+				if test.again {
+					_, err = w.Cancel(t.Context(), w.later(week+check), p.ID, withdrawal)
+					must(t, err)
+					want(2*week, payment.Cancelling, test.action)
+				}
+				w.line.breaks(nil, answers(payment.Report{Status: payment.Declined, Cancellation: payment.CancellationGranted}))
+				w.runDue(t, w.another(), w.later(2*week+check), one)
+				if end := w.stored(p.ID); end.State != payment.Rejected || end.ErrorCode != payment.CancelledByClient {
+					t.Errorf("the payment is %s with %q", end.State, end.ErrorCode)
+				}
+			})
+		})
+	}
+}

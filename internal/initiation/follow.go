@@ -276,6 +276,7 @@ func (i *Initiation) applyToChanged(ctx context.Context, s bankSession, report p
 func (i *Initiation) applyOnce(ctx context.Context, s bankSession, report payment.Report) (*payment.Payment, error) {
 	p, now := *s.payment, i.now(s.domain)
 	report = s.conclude(report, now)
+	p.CancelCode = s.cancelCode(report)
 	steps, err := p.Apply(report, now)
 	switch {
 	case errors.Is(err, payment.ErrStale):

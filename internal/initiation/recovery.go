@@ -87,6 +87,7 @@ func keyLife(bank connector.Initiator) time.Duration {
 // actor who answered. After the answer "yes", the cancellation continues until the bank decides.
 func (s bankSession) conclude(report payment.Report, now time.Time) payment.Report {
 	abandoned := s.abandoned()
+	report = s.limitCancellation(report, now)
 	if s.attempt.Live() && !(abandoned && answersNo(s.attempt)) {
 		report = concludeAct(s.attempt, report)
 	}
@@ -113,6 +114,40 @@ func concludeAct(a store.Attempt, report payment.Report) payment.Report {
 		report.Status, report.Code, report.By = payment.Declined, no.code, no.by
 	}
 	return report
+}
+
+// cancellationLife is how long a cancellation waits after the last act on the payment.
+const cancellationLife = 7 * 24 * time.Hour
+
+// limitCancellation ends a cancellation for which the bank still waits after cancellationLife. Without
+// this limit, the client could never ask the bank again. The bank may continue to report the ended
+// cancellation, so a report that waits for a cancellation without a request loses this part and the
+// action, which belongs to the cancellation.
+func (s bankSession) limitCancellation(report payment.Report, now time.Time) payment.Report {
+	waits := report.Cancellation == payment.CancellationAwaiting
+	ends := s.payment.Detail == payment.Cancelling && (waits || report.Cancellation == "" && unfinished(report)) &&
+		!now.Before(s.attempt.Created.Add(cancellationLife))
+	if !ends && !(waits && s.payment.CancelCode == "") {
+		return report
+	}
+	if waits {
+		report.Action, report.ValidateURI, report.Fields, report.Description = "", "", nil, ""
+	}
+	report.Cancellation = ""
+	if ends {
+		report.Cancellation = payment.CancellationRefused
+	}
+	return report
+}
+
+// cancelCode returns the code of the payment's cancellation. A bank may grant a cancellation that
+// counts as refused since. The code then belongs to the last request, unless there was another act.
+func (s bankSession) cancelCode(report payment.Report) payment.ErrorCode {
+	late := report.Cancellation == payment.CancellationGranted && s.payment.CancelCode == ""
+	if late && asksToCancel(s.attempt) && !s.attempt.Unsent {
+		return CancelRequest{By: s.attempt.By}.code()
+	}
+	return s.payment.CancelCode
 }
 
 // unfinished reports whether the bank has neither executed nor refused the order.
