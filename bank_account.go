@@ -109,10 +109,13 @@ type AccountDetails struct {
 	Ownership       string
 	Currency        Currency
 	Balance, Coming *decimal.Decimal
-	OpeningDate     Date
-	CompanyName     string
-	Loan            *Loan
-	Parties         []Party
+	// BalanceUnread means that the balances of the account could not be read. The stored balances
+	// then stay. It is not stored.
+	BalanceUnread bool `json:",omitzero"`
+	OpeningDate   Date
+	CompanyName   string
+	Loan          *Loan
+	Parties       []Party
 }
 
 // BankAccount is an account of a connection.

@@ -77,33 +77,46 @@ const (
 	cardAccountsPath = "/v1/card-accounts"
 )
 
-// readAccounts reports the accounts, and the transactions of the accounts that the sink wants.
+// readAccounts reports the accounts, and the transactions of the accounts that the sink wants. It
+// leaves out the transactions of an account whose balance the bank refuses.
 func (v *reading) readAccounts(ctx context.Context) error {
 	all, err := v.listAccounts(ctx)
 	if err != nil {
 		return err
 	}
+	var failed error
+	var complete []bankAccount
 	details := make([]passerelle.AccountDetails, len(all))
 	for i := range all {
-		if err := v.addBalances(ctx, &all[i]); err != nil {
+		err := v.addBalances(ctx, &all[i])
+		if err != nil && !ofOneAccount(err) {
 			return err
 		}
-		details[i] = all[i].details()
+		if err == nil {
+			complete = append(complete, all[i])
+		}
+		details[i], failed = all[i].details(), cmp.Or(failed, err)
+		details[i].BalanceUnread = err != nil
 	}
 	if err := v.out.Accounts(details); err != nil {
 		return err
 	}
 	v.passed = true
-	return v.readEach(ctx, all)
+	return v.readEach(ctx, complete, failed)
 }
 
-// readEach reads every account. After an error that concerns only one account, such as a blocked
-// account, it goes on with the next account, and returns the first such error at the end.
-func (v *reading) readEach(ctx context.Context, all []bankAccount) error {
-	var failed error
+// ofOneAccount reports whether an error concerns only one account, such as a blocked account.
+func ofOneAccount(err error) bool {
+	refused, is := errors.AsType[*readRefusal](err)
+	return is && refused.single || errors.Is(err, errMalformed)
+}
+
+// readEach reads every account. After an error that concerns only one account, it goes on with the
+// next account. At the end, it returns failed or, if that is nil, the first such error.
+func (v *reading) readEach(ctx context.Context, all []bankAccount, failed error) error {
 	for i := range all {
 		err := v.readAccount(ctx, &all[i])
-		if refused, is := errors.AsType[*readRefusal](err); err != nil && !(is && refused.single) && !errors.Is(err, errMalformed) {
+		if err != nil && !ofOneAccount(err) {
 			return err
 		}
 		failed = cmp.Or(failed, err)
@@ -190,8 +203,9 @@ func (v *reading) addBalances(ctx context.Context, a *bankAccount) error {
 		DebitAccounting bool      `json:"debitAccounting"`
 		Balances        []balance `json:"balances"`
 	}{DebitAccounting: a.DebitAccounting}
-	err = v.get(ctx, r, &reported)
-	a.Balances, a.DebitAccounting = reported.Balances, reported.DebitAccounting
+	if err = v.get(ctx, r, &reported); err == nil {
+		a.Balances, a.DebitAccounting = reported.Balances, reported.DebitAccounting
+	}
 	return err
 }
 

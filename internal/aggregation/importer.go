@@ -102,7 +102,7 @@ func (im *importer) Accounts(all []passerelle.AccountDetails) error {
 	}
 	im.accounts = map[string]*syncedAccount{}
 	for _, details := range all {
-		if err := im.account(known[details.Key], details); err != nil {
+		if err := im.account(known[details.Key], known[details.Key].WithBalances(details)); err != nil {
 			return err
 		}
 		delete(known, details.Key)

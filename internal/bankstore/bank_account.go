@@ -27,6 +27,16 @@ type StoredAccount struct {
 	Readings int64
 }
 
+// WithBalances returns new details of the account, with the stored balances if the new ones could not
+// be read. The account is nil if it is not stored yet.
+func (a *StoredAccount) WithBalances(d passerelle.AccountDetails) passerelle.AccountDetails {
+	if d.BalanceUnread && a != nil {
+		d.Balance, d.Coming = a.Balance, a.Coming
+	}
+	d.BalanceUnread = false
+	return d
+}
+
 // NextReading returns the number that changed rows get until the next complete read of the account.
 func (a StoredAccount) NextReading() int64 { return a.Readings + 1 }
 
