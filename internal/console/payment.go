@@ -130,11 +130,7 @@ func nameText(pc *page.Context, text string, revealed bool) string {
 }
 
 func (c *Console) show(pc *page.Context, revealed bool) error {
-	p, err := c.load(pc, revealed)
-	if err != nil {
-		return err
-	}
-	last, err := c.lastAttempt(pc, p)
+	p, last, err := c.loadWithAttempt(pc, revealed)
 	if err != nil {
 		return err
 	}
@@ -354,17 +350,16 @@ func settlements() []actButton {
 	}
 }
 
-// lastAttempt returns the last attempt of a payment, even if its secrets do not open. It returns a
-// zero attempt if no bank received an order.
-func (c *Console) lastAttempt(pc *page.Context, p *payment.Payment) (store.Attempt, error) {
-	last, err := c.DB.Attempt(pc, pc.Domain.ID, p.ID)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return store.Attempt{}, nil
-	case err != nil && !errors.Is(err, store.ErrSealed):
-		return last, fmt.Errorf("load the attempt of payment %d: %w", p.ID, err)
+// loadWithAttempt loads the payment and its last attempt. The attempt is zero if no bank received an
+// order, and may lack secrets that do not open. It is read before the payment. A form therefore never
+// contains the number of a later question than the one that its page shows.
+func (c *Console) loadWithAttempt(pc *page.Context, sensitive bool) (*payment.Payment, store.Attempt, error) {
+	last, err := c.DB.Attempt(pc, pc.Domain.ID, passerelle.PaymentID(pc.Numbers[1]))
+	if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrSealed) {
+		return nil, last, fmt.Errorf("load the attempt of payment %d: %w", pc.Numbers[1], err)
 	}
-	return last, nil
+	p, err := c.load(pc, sensitive)
+	return p, last, err
 }
 
 // isUnknown reports whether the payment's order has an unknown outcome.
@@ -450,11 +445,7 @@ func (c *Console) confirmAct(pc *page.Context) error { return c.askAgain(pc, fal
 func (c *Console) confirmRevealed(pc *page.Context) error { return c.revealing(pc, c.askAgain) }
 
 func (c *Console) askAgain(pc *page.Context, revealed bool) error {
-	p, err := c.load(pc, false)
-	if err != nil {
-		return err
-	}
-	last, err := c.lastAttempt(pc, p)
+	p, last, err := c.loadWithAttempt(pc, false)
 	if err != nil {
 		return err
 	}
@@ -485,7 +476,7 @@ func (c *Console) act(pc *page.Context) error {
 	do, entry := c.Initiation, pc.Record(act, "payment", pc.Numbers[1])
 	switch act {
 	case actConfirm, actRefuse, actConfirmCancellation, actRefuseCancellation:
-		err = c.confirm(pc, p, act, entry)
+		err = c.confirm(pc, p.ID, act, entry)
 	case actResume:
 		_, err = do.Answer(pc, pc.Domain, p.ID, payment.ByClient, initiation.ActionAnswer{Action: payment.Decoupled, Yes: true}, entry)
 	case actCancel:
@@ -509,17 +500,16 @@ func (c *Console) showMistake(pc *page.Context) error {
 }
 
 // confirm answers the action confirm. It fails if the bank has since asked another question.
-func (c *Console) confirm(pc *page.Context, p *payment.Payment, act string, entry store.Audit) error {
-	cancelling := act == actConfirmCancellation || act == actRefuseCancellation
-	if cancelling != (p.Detail == payment.Cancelling) {
-		return passerelle.Conflicting("The bank has asked another question since you opened the page.")
-	}
+func (c *Console) confirm(pc *page.Context, id passerelle.PaymentID, act string, entry store.Audit) error {
 	question, err := page.ParseID[int64]("question", pc.Field("question"))
 	if err != nil {
 		return err
 	}
-	said := initiation.ActionAnswer{Action: payment.Confirm, Question: question, Cancelling: cancelling, Yes: act == actConfirm || act == actConfirmCancellation}
-	_, err = c.Initiation.Answer(pc, pc.Domain, p.ID, payment.ByClient, said, entry)
+	said := initiation.ActionAnswer{
+		Action: payment.Confirm, Question: question, Cancelling: new(act == actConfirmCancellation || act == actRefuseCancellation),
+		Yes: act == actConfirm || act == actConfirmCancellation,
+	}
+	_, err = c.Initiation.Answer(pc, pc.Domain, id, payment.ByClient, said, entry)
 	return err
 }
 

@@ -14,11 +14,11 @@ import (
 // ActionAnswer answers the present action of a payment.
 type ActionAnswer struct {
 	Action payment.Action
-	// Question is the number of the payment's last attempt when the page showed the question, and
-	// Cancelling reports whether the question was about a cancellation. Question is zero for callers
-	// that do not know both.
+	// Question is the number of the payment's last attempt when the page showed the question. It is
+	// zero for callers that do not know it. Cancelling reports whether the question was about a
+	// cancellation. It is nil for callers that do not know this.
 	Question   int64
-	Cancelling bool
+	Cancelling *bool
 	// Fields contains the values that answer additionalInformationNeeded.
 	Fields map[string]string
 	// Yes is the answer to psuValidation and confirm. It must be true for decoupled.
@@ -32,15 +32,15 @@ type ActionAnswer struct {
 // sent a form twice. The bank does not receive such an answer, because a wrong password that it
 // receives several times can lock the payer's access. The bank may also have refused to cancel the
 // order since, and ask about the payment again: "yes, cancel" must not become "yes, pay".
-var ErrAnswered error = passerelle.Conflicting("The bank has already received an answer to this question.")
+var ErrAnswered error = passerelle.Conflicting("The bank has already received an answer to this question, or asks another one now.")
 
 // Answer sends the bank an answer to the payment's present action, and returns the resulting
 // payment. The answer "no" to psuValidation or confirm ends the payment, unless the bank has
 // continued with the order. If the question is about a cancellation, "no" only ends the
 // cancellation. If the bank does not respond in time, Answer returns the payment from the database,
 // and a loop finds the outcome. Answer fails with Conflict when the payment has a different action,
-// or when another act on the payment is under way. It fails with ErrAnswered when a.Question and
-// a.Cancelling are those of an earlier question. It fails with Invalid when field values are wrong.
+// or when another act on the payment is under way. It fails with ErrAnswered when a.Question or
+// a.Cancelling is that of an earlier question. It fails with Invalid when field values are wrong.
 // It fails with Unavailable when too many callers wait for the bank, or when an answer that does not
 // end the payment did not reach the bank. The caller may then try again.
 func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, by payment.Actor, a ActionAnswer, acts ...store.Audit) (*payment.Payment, error) {
@@ -88,7 +88,7 @@ func (s bankSession) expects(a ActionAnswer) error {
 	if err := s.payment.Expects(a.Action); err != nil {
 		return err
 	}
-	if a.Question != 0 && (a.Question != s.attempt.Number || a.Cancelling != (s.payment.Detail == payment.Cancelling)) {
+	if a.Question != 0 && a.Question != s.attempt.Number || a.Cancelling != nil && *a.Cancelling != (s.payment.Detail == payment.Cancelling) {
 		return ErrAnswered
 	}
 	return nil

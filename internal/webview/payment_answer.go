@@ -95,7 +95,7 @@ func fieldValues(form url.Values, fields []payment.Field) map[string]string {
 // not set Further, answered explains why.
 func (w *Webview) fill(pc *pageContext, s *payerSession, form url.Values) error {
 	pc.values = fieldValues(form, s.payment.Fields)
-	after, err := w.answer(pc, s, payment.ActFields, initiation.ActionAnswer{Action: payment.FillFields, Question: questionOf(form), Cancelling: form.Has("cancelling"), Fields: pc.values})
+	after, err := w.answer(pc, s, payment.ActFields, initiation.ActionAnswer{Action: payment.FillFields, Question: questionOf(form), Cancelling: new(form.Has("cancelling")), Fields: pc.values})
 	switch {
 	case errors.Is(err, initiation.ErrAnswered):
 		return w.answered(pc, s, form, "problem.outdated")
@@ -167,12 +167,12 @@ func (w *Webview) decide(pc *pageContext, s *payerSession, form url.Values) erro
 	}
 	act := payment.ActRefuse
 	switch {
-	case word == "yes" && s.payment.Detail == payment.Cancelling:
+	case word == "yes" && form.Has("cancelling"):
 		act = payment.ActCancel
 	case word == "yes":
 		act = payment.ActAgree
 	}
-	_, err := w.answer(pc, s, act, initiation.ActionAnswer{Action: payment.PSUValidation, Question: questionOf(form), Cancelling: form.Has("cancelling"), Yes: word == "yes"})
+	_, err := w.answer(pc, s, act, initiation.ActionAnswer{Action: payment.PSUValidation, Question: questionOf(form), Cancelling: new(form.Has("cancelling")), Yes: word == "yes"})
 	return w.proceed(pc, s, err, stepOnward)
 }
 
