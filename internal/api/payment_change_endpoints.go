@@ -15,7 +15,7 @@ import (
 const changeDoc = `The body is one of six requests. Its keys determine which one; keys of several requests together are refused. The payment's state and action determine which request it accepts. Fails with conflict for any other request; the message names the expected one.
 
 - PaymentValidateRequest, in state created: stores the payer's choice of connector. With validated, also sends the order to the bank and returns the payer's next action.
-- PaymentResumeRequest answers the action decoupled, PaymentSubmitFieldValuesRequest answers additionalInformationNeeded, PaymentSubmitPSUValidationRequest answers psuValidation, and PaymentConfirmRequest answers confirm. Confirming needs payments:admin. While state_detail is cancelling, psuValidation and confirm ask whether to cancel: true cancels the payment, and false lets the order continue.
+- PaymentResumeRequest answers the action decoupled, PaymentSubmitFieldValuesRequest answers additionalInformationNeeded, PaymentSubmitPSUValidationRequest answers psuValidation, and PaymentConfirmRequest answers confirm. Confirming needs payments:admin. While state_detail is cancelling, psuValidation and confirm ask whether to cancel: true cancels the payment, and false lets the order continue. The bank may end the cancellation before the answer arrives, and ask about the payment instead. With cancelling, the service refuses an answer to the other question with conflict.
 - PaymentCancelRequest, before the payment is final: cancels it. Needs payments:admin or payments:cancel; payments:cancel permits only this request. A payment that was not sent to a bank is rejected at once. Otherwise the service asks the bank to cancel it, and state_detail is cancelling until the payer has approved.`
 
 func (s *Service) paymentChangeRoutes() []httpapi.Route {
@@ -71,11 +71,13 @@ type submitBody struct {
 }
 
 type psuBody struct {
-	Validate bool `body:"psu_validate,required" doc:"whether the payer has validated the payment; for the action psuValidation. During a cancellation, true cancels the payment, and false lets the order continue"`
+	Validate   bool  `body:"psu_validate,required" doc:"whether the payer has validated the payment; for the action psuValidation. During a cancellation, true cancels the payment, and false lets the order continue"`
+	Cancelling *bool `body:"cancelling" doc:"whether the answer is about a cancellation; omitted, the answer is to whatever the bank asks"`
 }
 
 type confirmBody struct {
-	Confirm bool `body:"confirm,required" doc:"whether to execute the payment; for the action confirm. During a cancellation, true cancels the payment, and false lets the order continue"`
+	Confirm    bool  `body:"confirm,required" doc:"whether to execute the payment; for the action confirm. During a cancellation, true cancels the payment, and false lets the order continue"`
+	Cancelling *bool `body:"cancelling" doc:"whether the answer is about a cancellation; omitted, the answer is to whatever the bank asks"`
 }
 
 type cancelBody struct {
@@ -162,9 +164,9 @@ func (in changePaymentInput) answer() (payment.Actor, initiation.ActionAnswer, e
 	case in.Submit != nil:
 		return payment.ByPayer, initiation.ActionAnswer{Action: payment.FillFields, Fields: in.Submit.Fields}, nil
 	case in.PSU != nil:
-		return payment.ByPayer, initiation.ActionAnswer{Action: payment.PSUValidation, Yes: in.PSU.Validate}, nil
+		return payment.ByPayer, initiation.ActionAnswer{Action: payment.PSUValidation, Cancelling: in.PSU.Cancelling, Yes: in.PSU.Validate}, nil
 	case in.Confirm != nil:
-		return payment.ByClient, initiation.ActionAnswer{Action: payment.Confirm, Yes: in.Confirm.Confirm}, nil
+		return payment.ByClient, initiation.ActionAnswer{Action: payment.Confirm, Cancelling: in.Confirm.Cancelling, Yes: in.Confirm.Confirm}, nil
 	}
 	return "", initiation.ActionAnswer{}, fmt.Errorf("change payment %d: a request without a body", in.ID)
 }
