@@ -149,8 +149,13 @@ During a cancellation, the payment is validating or pending with the state detai
 disappears in one of three ways:
 
 - The bank grants the cancellation. The payment is rejected. The error code shows who asked for the cancellation.
-- The bank or the payer refuses the cancellation. The payment continues.
+- The bank or the payer refuses the cancellation, or nobody acts for a week. The payment continues, and the client can
+  request another cancellation.
 - The payment ends in another way first. In this case, the outcome at the bank determines the state.
+
+When a cancellation ends, the bank may ask about the payment instead. The answer ` + "`true`" + ` to ` + "`psu_validate`" + ` or ` + "`confirm`" + `
+then agrees to the payment. Add ` + "`cancelling`" + ` to the answer, ` + "`true`" + ` for a question about the cancellation and ` + "`false`" + ` for
+a question about the payment. The service then refuses an answer to the other question with 409 ` + "`conflict`" + `.
 
 A client can cancel every created payment whose order was not sent. After that, the service refuses these requests:
 
