@@ -107,10 +107,9 @@ func (r *readRefusal) Error() string { return "the bank refuses a read: " + stri
 func (b *Bank) refused(r request, a answer) error {
 	r.id = a.id
 	judged := b.judge(r, a)
-	all := judged.all
-	refusal := &readRefusal{state: codes.ReadState(a.status, all), code: codes.ReadCode(a.status, all), retryAfter: arrival.RetryAfter(a.header, b.now())}
+	refusal := &readRefusal{state: codes.ReadState(a.status, judged.all), code: codes.ReadCode(a.status, judged.all), retryAfter: arrival.RetryAfter(a.header, b.now())}
 	if refusal.state == passerelle.Bug {
-		refusal.fault = b.fault(r, errRefused, judged.says+": "+codes.ReadRemedy(a.status, all)+b.skew(a))
+		refusal.fault = b.fault(r, errRefused, judged.says+": "+codes.ReadRemedy(a.status, judged.all)+b.skew(a))
 	}
 	refusal.single = (refusal.state == passerelle.Bug || refusal.state == passerelle.ActionNeeded) && !judged.what.OfService() && refusal.code != "SERVICE_BLOCKED"
 	switch {
@@ -121,7 +120,7 @@ func (b *Bank) refused(r request, a answer) error {
 		refusal.retryAfter = 0 // only the customer can act
 	}
 	if refusal.state == passerelle.Wrongpass || refusal.state == passerelle.ActionNeeded {
-		refusal.message = codes.Text(all)
+		refusal.message = codes.Text(judged.all)
 	}
 	return refusal
 }

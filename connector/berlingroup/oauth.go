@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -57,11 +58,8 @@ func (b *Bank) openServer(ctx context.Context, a *authorisation, p person) error
 		return err
 	}
 	page, err := url.Parse(m.Authorization)
-	if err != nil {
-		return err
-	}
-	back, err := url.Parse(p.back)
-	if err != nil {
+	back, wrong := url.Parse(p.back)
+	if err = errors.Join(err, wrong); err != nil {
 		return err
 	}
 	sum := sha256.Sum256([]byte(a.OAuth.Verifier))

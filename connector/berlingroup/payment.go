@@ -63,6 +63,8 @@ type ordering struct {
 	requests requestLog
 	// wait is the wait that the bank asked for when it refused the order or a request for the status.
 	wait time.Duration
+	// saved means that a memory was stored during the call.
+	saved bool
 }
 
 // about makes calls about an order with the memory of the order. It fails with
@@ -97,7 +99,7 @@ func (v *ordering) keep(r payment.Report, err error) (payment.Report, error) {
 		return r, err
 	}
 	memory, wrong := json.Marshal(v.memory)
-	if !bytes.Equal(memory, v.Memory) {
+	if v.saved || !bytes.Equal(memory, v.Memory) {
 		r.Memory = memory
 	}
 	r.BankPaymentID = path.Base(v.memory.Path)
@@ -144,6 +146,7 @@ func (v *ordering) person() person {
 func (v *ordering) save(ctx context.Context) {
 	if memory, err := json.Marshal(v.memory); err == nil && v.Save != nil {
 		v.Save(ctx, memory)
+		v.saved = true
 	}
 }
 
@@ -505,7 +508,7 @@ func (v *ordering) withdraw(ctx context.Context) (payment.Report, error) {
 }
 
 // cancel asks the bank to cancel the order.
-func (v *ordering) cancel(ctx context.Context) (payment.Report, error) {
+func (v *ordering) cancel(ctx context.Context) (_ payment.Report, err error) {
 	if v.memory.Cancelling != nil || v.memory.Cancelled {
 		return v.stands(ctx)
 	}
@@ -514,10 +517,12 @@ func (v *ordering) cancel(ctx context.Context) (payment.Report, error) {
 	before := v.memory.Unwanted
 	v.memory.Unwanted = true
 	v.save(ctx) // the bank may receive the request just before this process ends
+	defer func() {
+		if errors.Is(err, connector.ErrNotSent) {
+			v.memory.Unwanted = before
+		}
+	}()
 	a, err := v.callAnyhow(ctx, v.memory.Approval.OAuth, r, v.save)
-	if errors.Is(err, connector.ErrNotSent) {
-		v.memory.Unwanted = before
-	}
 	switch {
 	case err != nil:
 		return payment.Report{}, err

@@ -49,16 +49,14 @@ func (a *authorisation) fields(bank, name string) []payment.Field {
 	if a.Step == atIdentification || a.Step == atPassword && cmp.Or(a.Person, name) == "" {
 		asked = append(asked, payment.Field{Name: psuIDField, Type: "text", Label: "User name at " + bank, Required: true, Regex: oneLine})
 	}
-	if a.Step == atPassword {
+	switch {
+	case a.Step == atPassword:
 		asked = append(asked, payment.Field{Name: passwordField, Type: "text", Label: "Password at " + bank, Required: true})
-	}
-	if a.Step == atAdditional {
+	case a.Step == atAdditional:
 		asked = append(asked, payment.Field{Name: additionalField, Type: "text", Label: "Second password at " + bank, Required: true})
-	}
-	if a.Step == atMethod {
+	case a.Step == atMethod:
 		asked = append(asked, a.methodField())
-	}
-	if a.Step == atCode {
+	case a.Step == atCode:
 		asked = append(asked, a.Challenge.field())
 	}
 	for i := range asked {
