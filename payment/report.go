@@ -286,16 +286,17 @@ func (in *Instruction) addExecution(day passerelle.Date) {
 }
 
 // applyOccurrences stores the days of new executions of a periodic order. It adds a note for each,
-// also for a failed execution.
+// also for a failed execution. After a failure, the bank may succeed on the same day.
 func (p *Payment) applyOccurrences(all []Occurrence, now time.Time) {
 	in := &p.Instructions[0]
-	reported := cmp.Or(in.Occurred, in.Executed)
+	reported, executed := cmp.Or(in.Occurred, in.Executed), in.Executed
 	var notes []Note
 	for _, one := range all {
 		if one.Code == "" {
 			in.addExecution(one.Day)
 		}
-		if one.Day.Compare(reported) > 0 {
+		repeated := one.Code == "" && one.Day == reported && one.Day.Compare(executed) > 0
+		if repeated || one.Day.Compare(reported) > 0 {
 			in.Occurred = one.Day
 			kind, text := one.note()
 			notes = append(notes, Note{At: now, Kind: kind, Actor: ByBank, Text: text, Day: one.Day})

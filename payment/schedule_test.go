@@ -177,6 +177,33 @@ func TestExecutionsOfASeries(t *testing.T) {
 	}
 }
 
+// TestRepeatedExecution: a bank tries a failed execution again on the same day, and succeeds. The
+// success gets a note of its own, once. Otherwise the timeline would say only that the execution failed.
+func TestRepeatedExecution(t *testing.T) {
+	const failed, both = "2026-11-30 2026-12-30:insufficientFunds", "2026-11-30 2026-12-30:insufficientFunds 2026-12-30"
+	for name, then := range map[string]string{"in place of the failure": "2026-11-30 2026-12-30", "beside the failure": both} {
+		p := active(t)
+		for i, r := range []struct {
+			days  string
+			notes []string
+		}{
+			{failed, []string{"occurrence 2026-11-30", "occurrenceFailed 2026-12-30 insufficientFunds"}},
+			{failed, nil},
+			{then, []string{"occurrence 2026-12-30"}},
+			{then, nil},
+			{then + " 2027-01-30", []string{"occurrence 2027-01-30"}},
+		} {
+			if _, err := p.Apply(payment.Report{Status: payment.Processing, Occurrences: executions(t, r.days)}, now); err != nil {
+				t.Fatal(err)
+			}
+			if in := p.Instructions[0]; i >= 2 && in.Executed.Compare(day(t, "2026-12-30")) < 0 {
+				t.Errorf("%s, report %d: executed on %s", name, i+1, in.Executed)
+			}
+			wantNotes(t, p, r.notes...)
+		}
+	}
+}
+
 // TestNotesOfASeries: a note about an execution has the day of the execution and the bank's own
 // status word. Other notes of the same report have no day.
 func TestNotesOfASeries(t *testing.T) {
