@@ -724,26 +724,35 @@ func TestCancellationsAreSavedAtOnce(t *testing.T) {
 	}
 }
 
-// TestUnsentCancellationsAreForgotten: a bank that is busy does not receive a request to cancel, and the
-// client learns that nothing was sent. The payer's approval must then count as without the request.
+// TestUnsentCancellationsAreForgotten: a bank that is busy or cannot be reached does not receive a
+// request to cancel, and the client learns that nothing was sent. The payer's approval must then count
+// as without the request.
 func TestUnsentCancellationsAreForgotten(t *testing.T) {
-	for _, busy := range []scriptedAnswer{refusedWith(429, "ACCESS_EXCEEDED"), refusedWith(503, "SERVICE_UNAVAILABLE")} {
-		bank := newScripted(t, map[string][]scriptedAnswer{"DELETE order": {busy}, "GET order/status": once(200, `{"transactionStatus":"ACTC"}`)})
-		o := bank.order(`{"path":"` + order1 + `","approval":{"step":"page","page":"https://bank.example/1","back":true,"opened":"2026-03-02T12:00:00Z"}}`)
-		stored := o.Memory
-		o.Save = func(_ context.Context, memory []byte) { stored = memory }
-		report, err := o.cancel()
-		if !errors.Is(err, connector.ErrNotSent) {
-			t.Errorf("after %d: %+v, %v", busy.status, report, err)
-		}
-		if report.Memory != nil {
-			stored = report.Memory
-		}
-		o = bank.order(string(stored))
-		o.Now = noon.Add(100 * time.Hour)
-		if report, err := o.status(); err != nil || report.Status == payment.Awaiting {
-			t.Errorf("after %d, the approval does not count: %+v, %v", busy.status, report, err)
-		}
+	for name, prevent := range map[string]func(*scripted){
+		"busy": func(b *scripted) { b.answers["DELETE order"] = []scriptedAnswer{refusedWith(429, "ACCESS_EXCEEDED")} },
+		"closed": func(b *scripted) {
+			b.answers["DELETE order"] = []scriptedAnswer{refusedWith(503, "SERVICE_UNAVAILABLE")}
+		},
+		"unreachable": func(b *scripted) { b.server.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			answers := map[string][]scriptedAnswer{"GET order/status": once(200, `{"transactionStatus":"ACTC"}`)}
+			bank := newScripted(t, answers)
+			o := bank.order(`{"path":"` + order1 + `","approval":{"step":"page","page":"https://bank.example/1","back":true,"opened":"2026-03-02T12:00:00Z"}}`)
+			if report, err := o.status(); err != nil || report.Status != payment.Awaiting || report.Memory == nil {
+				t.Fatalf("before: %+v, %v", report, err)
+			}
+			prevent(bank)
+			o.Save = func(_ context.Context, memory []byte) { o.Memory = memory }
+			if report, err := o.cancel(); !errors.Is(err, connector.ErrNotSent) {
+				t.Errorf("%+v, %v", report, err)
+			}
+			o = newScripted(t, answers).order(string(o.Memory))
+			o.Now = noon.Add(100 * time.Hour)
+			if report, err := o.status(); err != nil || report.Status == payment.Awaiting {
+				t.Errorf("the approval does not count: %+v, %v", report, err)
+			}
+		})
 	}
 }
 
