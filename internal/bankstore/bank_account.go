@@ -85,16 +85,19 @@ type AccountFilter struct {
 	// Connections selects several connections. Nil means all.
 	Connections []passerelle.ConnectionID
 	IDs         []passerelle.AccountID // nil for all
-	// All includes disabled and deleted accounts.
-	All bool
+	// Disabled includes disabled accounts. All also includes deleted accounts.
+	Disabled, All bool
 }
 
 func (f AccountFilter) selection() database.Selection {
 	s := database.Selection{From: "bank_account a"}
 	s = s.And("a.domain_id = $%d", int64(f.Domain)).And("a.user_id = $%d", int64(f.User))
 	s = s.And(standing("a.connection_id"))
+	if !f.Disabled && !f.All {
+		s = s.And("a.disabled IS NULL")
+	}
 	if !f.All {
-		s = s.And("a.disabled IS NULL").And("a.deleted IS NULL")
+		s = s.And("a.deleted IS NULL")
 	}
 	if f.Connection != 0 {
 		s = s.And("a.connection_id = $%d", int64(f.Connection))

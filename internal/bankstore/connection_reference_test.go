@@ -19,8 +19,9 @@ type idRow struct {
 	user       passerelle.UserID
 	connection passerelle.ConnectionID
 	kind, name string
-	// gone rows are never listed. hidden rows are listed only when all rows are requested.
-	gone, hidden bool
+	// gone rows are never listed. hidden rows are listed only when all rows are requested. disabled
+	// rows are hidden, but are also listed when disabled rows are requested.
+	gone, hidden, disabled bool
 }
 
 func idListing(w lists.Ways, rows []idRow, selected func(idRow) bool) lists.List {
@@ -62,7 +63,7 @@ func newConnectionSet(s fixture) *connectionSet {
 func (c *connectionSet) below(of idRow) {
 	for n, condition := range []string{"", "", "disabled", "deleted"} {
 		row := of
-		row.hidden = condition != ""
+		row.hidden, row.disabled = condition != "", condition == "disabled"
 		account, err := bankstore.NewAccountID(c.t.Context(), c.db)
 		if err != nil {
 			c.t.Fatal(err)
@@ -117,7 +118,7 @@ func (c *connectionSet) inTrouble(t *rapid.T) lists.List {
 // an empty list selects nothing.
 func (c *connectionSet) drawBelow(t *rapid.T, rows []idRow) (f bankstore.AccountFilter, ids []int64) {
 	f.Domain, f.User = c.drawOwner(t)
-	f.All = rapid.Bool().Draw(t, "all")
+	f.Disabled, f.All = rapid.Bool().Draw(t, "disabled"), rapid.Bool().Draw(t, "all")
 	one := rapid.Map(rapid.SampledFrom(c.connections), func(r idRow) passerelle.ConnectionID { return r.connection })
 	if rapid.IntRange(0, 4).Draw(t, "of a connection") == 0 {
 		f.Connection = one.Draw(t, "connection")
@@ -133,7 +134,7 @@ func (c *connectionSet) drawBelow(t *rapid.T, rows []idRow) (f bankstore.Account
 
 func isBelow(f bankstore.AccountFilter, ids []int64) func(idRow) bool {
 	return func(r idRow) bool {
-		return r.domain == f.Domain && r.user == f.User && !r.gone && (f.All || !r.hidden) && (f.Connection == 0 || f.Connection == r.connection) &&
+		return r.domain == f.Domain && r.user == f.User && !r.gone && (f.All || !r.hidden || f.Disabled && r.disabled) && (f.Connection == 0 || f.Connection == r.connection) &&
 			(f.Connections == nil || slices.Contains(f.Connections, r.connection)) && (ids == nil || slices.Contains(ids, r.id))
 	}
 }
@@ -162,7 +163,7 @@ func (c *connectionSet) bankAccounts(t *rapid.T) lists.List {
 
 func (c *connectionSet) subscribed(t *rapid.T) lists.List {
 	below, ids := c.drawBelow(t, c.subscriptions)
-	f := bankstore.SubscriptionFilter{Domain: below.Domain, User: below.User, Connection: below.Connection, Connections: below.Connections, IDs: as[passerelle.SubscriptionID](ids), All: below.All}
+	f := bankstore.SubscriptionFilter{Domain: below.Domain, User: below.User, Connection: below.Connection, Connections: below.Connections, IDs: as[passerelle.SubscriptionID](ids), Disabled: below.Disabled, All: below.All}
 	q := idListing(lists.Ways{Directions: true, Skips: true}, c.subscriptions, isBelow(below, ids))
 	q.Read = func(w store.Window) ([]int64, error) {
 		return lists.IDs(func(one bankstore.StoredSubscription) int64 { return int64(one.ID) })(bankstore.From(c.db).Subscriptions(c.t.Context(), f, w))

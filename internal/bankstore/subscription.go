@@ -56,14 +56,18 @@ type SubscriptionFilter struct {
 	// Connections selects several connections. Nil means all.
 	Connections []passerelle.ConnectionID
 	IDs         []passerelle.SubscriptionID // nil for all
-	All         bool
+	// Disabled includes disabled subscriptions. All also includes deleted subscriptions.
+	Disabled, All bool
 }
 
 func (f SubscriptionFilter) where(c *database.Clauses) {
 	c.And("s.domain_id = %s AND s.user_id = %s", int64(f.Domain), int64(f.User))
 	c.And(standing("s.connection_id"))
+	if !f.Disabled && !f.All {
+		c.And("s.disabled IS NULL")
+	}
 	if !f.All {
-		c.And("s.disabled IS NULL AND s.deleted IS NULL")
+		c.And("s.deleted IS NULL")
 	}
 	if f.Connection != 0 {
 		c.And("s.connection_id = %s", int64(f.Connection))

@@ -2,6 +2,7 @@ package webview
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,10 +18,8 @@ func amountText(w web.Words, m passerelle.Money) string {
 
 func chunks(s string, size int) []string {
 	var parts []string
-	for len(s) > 0 {
-		end := min(size, len(s))
-		parts = append(parts, s[:end])
-		s = s[end:]
+	for part := range slices.Chunk([]byte(s), size) {
+		parts = append(parts, string(part))
 	}
 	return parts
 }

@@ -244,22 +244,16 @@ const acknowledgement = 8 * time.Second
 // also counts those that the client's link does not offer. It returns an empty text when the
 // connection shares nothing.
 func (w *Webview) sharedOf(pc *pageContext, s *flowConnection) (string, error) {
-	all, err := w.matching(pc, s, filter{})
+	data := bankstore.From(w.DB)
+	accounts, err := data.CountBankAccounts(pc.context(), bankstore.AccountFilter{Domain: pc.domain.ID, User: s.User, Connection: s.c.ID})
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("count the accounts of connection %d: %w", s.c.ID, err)
 	}
-	accounts, contracts := 0, 0
-	for _, a := range all.accounts {
-		if a.Disabled == nil {
-			accounts++
-		}
+	contracts, err := data.CountSubscriptions(pc.context(), bankstore.SubscriptionFilter{Domain: pc.domain.ID, User: s.User, Connection: s.c.ID})
+	if err != nil {
+		return "", fmt.Errorf("count the subscriptions of connection %d: %w", s.c.ID, err)
 	}
-	for _, one := range all.subscriptions {
-		if one.Disabled == nil {
-			contracts++
-		}
-	}
-	return newCounted(pc.words, false).things(accounts, contracts), nil
+	return newCounted(pc.words, false).things(int(accounts), int(contracts)), nil
 }
 
 // askForCode shows a page that can send a missing code. Older programs put the code into the

@@ -137,12 +137,12 @@ func (w *Webview) describe(pc *pageContext, t *flowSession, all []bankstore.Conn
 	return details, nil
 }
 
-// mostItems is the largest number of accounts that one query loads.
+// mostItems is the largest number of accounts or subscriptions that one query loads.
 const mostItems = 1000
 
 // accountNames returns the short names of the accounts of connections.
 func (w *Webview) accountNames(pc *pageContext, t *flowSession, ids []passerelle.ConnectionID) (map[passerelle.ConnectionID][]string, error) {
-	filter := bankstore.AccountFilter{Domain: pc.domain.ID, User: t.User, Connections: ids, All: true}
+	filter := bankstore.AccountFilter{Domain: pc.domain.ID, User: t.User, Connections: ids, Disabled: true}
 	named := map[passerelle.ConnectionID][]string{}
 	for window := (store.Window{Limit: mostItems}); ; {
 		accounts, err := bankstore.From(w.DB).BankAccounts(pc.context(), filter, window)
@@ -151,9 +151,7 @@ func (w *Webview) accountNames(pc *pageContext, t *flowSession, ids []passerelle
 		}
 		for _, a := range accounts {
 			window.From = []any{int64(a.ID)}
-			if a.Deleted == nil {
-				named[a.Connection] = append(named[a.Connection], shortName(pc.words, a.BankAccount))
-			}
+			named[a.Connection] = append(named[a.Connection], shortName(pc.words, a.BankAccount))
 		}
 		if len(accounts) < window.Limit {
 			return named, nil

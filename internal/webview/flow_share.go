@@ -12,6 +12,7 @@ import (
 	"passerelle/internal/aggregation"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/imports"
+	"passerelle/internal/store"
 	"passerelle/internal/web"
 	"passerelle/internal/webview/chooser"
 )
@@ -54,33 +55,31 @@ type item struct {
 	Shared       bool
 }
 
-// shareable has those accounts and subscriptions of a connection that match a filter.
+// shareable has the accounts and subscriptions of a connection that the client's link offers.
 type shareable struct {
 	accounts      []bankstore.StoredAccount
 	subscriptions []bankstore.StoredSubscription
 }
 
-// shareable returns what the client's link offers.
+// shareable reads at most mostItems accounts and subscriptions. An institution has no more of them,
+// apart from deleted ones.
 func (w *Webview) shareable(pc *pageContext, s *flowConnection) (shareable, error) {
-	return w.matching(pc, s, s.Filter)
-}
-
-func (w *Webview) matching(pc *pageContext, s *flowConnection, f filter) (shareable, error) {
-	accounts, err := bankstore.From(w.DB).AccountsOf(pc.context(), pc.domain.ID, s.c.ID)
-	if err != nil {
-		return shareable{}, fmt.Errorf("list the accounts of connection %d: %w", s.c.ID, err)
+	var err error
+	all, data, most := shareable{}, bankstore.From(w.DB), store.Window{Limit: mostItems}
+	if s.Filter.accounts() {
+		of := bankstore.AccountFilter{Domain: pc.domain.ID, User: s.User, Connection: s.c.ID, Disabled: true}
+		if all.accounts, err = data.BankAccounts(pc.context(), of, most); err != nil {
+			return all, fmt.Errorf("list the accounts of connection %d: %w", s.c.ID, err)
+		}
+		all.accounts = slices.DeleteFunc(all.accounts, func(a bankstore.StoredAccount) bool { return !s.Filter.account(a.BankAccount) })
 	}
-	subscriptions, err := bankstore.From(w.DB).SubscriptionsOf(pc.context(), pc.domain.ID, s.c.ID)
-	if err != nil {
-		return shareable{}, fmt.Errorf("list the subscriptions of connection %d: %w", s.c.ID, err)
+	if s.Filter.subscriptions() {
+		of := bankstore.SubscriptionFilter{Domain: pc.domain.ID, User: s.User, Connection: s.c.ID, Disabled: true}
+		if all.subscriptions, err = data.Subscriptions(pc.context(), of, most); err != nil {
+			return all, fmt.Errorf("list the subscriptions of connection %d: %w", s.c.ID, err)
+		}
 	}
-	accounts = slices.DeleteFunc(accounts, func(a bankstore.StoredAccount) bool {
-		return a.Deleted != nil || !f.account(a.BankAccount)
-	})
-	subscriptions = slices.DeleteFunc(subscriptions, func(one bankstore.StoredSubscription) bool {
-		return one.Deleted != nil || !f.subscriptions()
-	})
-	return shareable{accounts, subscriptions}, nil
+	return all, nil
 }
 
 // showSharing shows the items that the person can share. At first, it ticks only items that are

@@ -42,6 +42,31 @@ func TestSharingDuringARead(t *testing.T) {
 	})
 }
 
+// TestSharingReadsNoDeletedAccounts: a bank that often replaces its accounts leaves many deleted ones.
+// In this test, a page that reads the deleted account or contract fails.
+func TestSharingReadsNoDeletedAccounts(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, address string) {
+		s := servicetest.Start(t, address, servicetest.Options{})
+		s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{returnURL}}))
+		p := newWalker(t, s)
+		page := p.connecting("anna")
+		accounts, subscriptions := page.offered()
+		storetest.Break(t, address, `UPDATE bank_account SET deleted = 1, details = 'damaged' WHERE id = `+accounts[0])
+		storetest.Break(t, address, `UPDATE subscription SET deleted = 1, details = 'damaged' WHERE id = `+subscriptions[0])
+		page = p.open(page.at.String())
+		left, contracts := page.offered()
+		if len(left) != len(accounts)-1 || len(contracts) != len(subscriptions)-1 {
+			t.Fatalf("the page offers %q and %q: %s", left, contracts, page.body)
+		}
+		id := p.send(page, "share", "account", left[0]).back(t).Get("connection_id")
+		if want := "you share 1 account."; !strings.Contains(p.acknowledged, want) {
+			t.Errorf("the last page lacks %q: %s", want, p.acknowledged)
+		}
+		p.open(p.link("manage")).shows(t, "Your connections", "Banque Exemple")
+		p.open(p.link("manage", "connection_id", id)).shows(t, `value="`+left[0]+`" checked`)
+	})
+}
+
 // TestConsentNamesWhatIsShared checks that the pages promise balances and transactions only if the
 // application asked for accounts.
 func TestConsentNamesWhatIsShared(t *testing.T) {
