@@ -69,8 +69,10 @@ func (c *Console) backToAccount(pc *page.Context, err error, done string) error 
 	return pc.After(err, done, page.Root+"account", c.account)
 }
 
-// These are the messages about a wrong password or code. They name the field.
+// These are the messages about a wrong password or code. They name the field, except the message
+// about a sign-in, which marks both fields.
 const (
+	wrongSignIn   = "This is not correct. Check what you typed."
 	wrongPassword = "Your current password is not correct. Nothing was changed."
 	wrongCode     = "The six digits are not correct. Type the digits that the app shows now. If they stay wrong, correct the clock of the phone."
 )

@@ -71,7 +71,7 @@ func (c *Console) addKept(pc *page.Context, one store.Client, data *clientData) 
 		data.Kept = append(data.Kept, page.DetailRow{Name: key, Value: one.Config[key]})
 	}
 	if pc.Problem != "" {
-		data.KeptKey, data.KeptText = pc.Field("key"), pc.Lines("value")
+		data.KeptKey, data.KeptText = strings.TrimSpace(pc.Field("key")), pc.Lines("value")
 	}
 }
 

@@ -204,7 +204,7 @@ func (c *Console) connections(pc *page.Context) error {
 	}
 	states, known := statesNamed(data.State)
 	if !known {
-		pc.Problem = "State: must be one of those in the list"
+		pc.Problem, pc.Wrong = "State: must be one of those in the list", "state"
 		return pages.Send(pc, "connections", "Connections", data)
 	}
 	connector, known := bankNamed(banks, data.Connector)

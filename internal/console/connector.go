@@ -133,7 +133,9 @@ type connectorData struct {
 	// These are the domain's own settings. A text is empty where the connector's default applies.
 	// OwnHidden is "1" for hidden and "0" for shown.
 	OwnHidden, OwnMechanism, OwnDays string
-	MaySetUp                         bool
+	// Mistyped is the number of the source whose form has a mistake. It is zero for other forms.
+	Mistyped int64
+	MaySetUp bool
 }
 
 // channelRow is a source of a connector. Since is the time at which the domain disabled the source.
@@ -238,6 +240,8 @@ func (c *Console) connectorPage(pc *page.Context) error {
 	data.OwnHidden, data.OwnMechanism, data.OwnDays = values[settings.ConnectorHidden(b.UUID)], string(b.Mechanism), b.SyncDays
 	if pc.Problem != "" && len(pc.Numbers) == 2 { // the address of a form about a source has another number
 		data.OwnHidden, data.OwnMechanism, data.OwnDays = pc.Field("hidden"), pc.Field("mechanism"), pc.Field("days")
+	} else if pc.Problem != "" {
+		data.Mistyped = pc.Numbers[2]
 	}
 	if b.Payments != nil {
 		data.Paying, data.Amounts = payingFacts(*b.Payments), amounts(*b.Payments)

@@ -242,12 +242,12 @@ func (c *Console) withdrawExcess(pc *page.Context, p, made *payment.Payment) err
 // without a bank: the owner of the account chooses a bank, seldom that of the refunded payment.
 func refundDraft(p *payment.Payment, earlier refunds, amount, label, payee string) (payment.Draft, error) {
 	in := p.Instructions[0]
-	money, err := passerelle.ParseMoney("Amount", amount, in.Amount.Currency)
+	money, err := passerelle.ParseMoney("instructions[0].amount", amount, in.Amount.Currency)
 	if err != nil {
 		return payment.Draft{}, err
 	}
 	if money.Minor <= 0 || money.Minor > earlier.Left.Minor {
-		return payment.Draft{}, passerelle.InvalidField("Amount", "must be more than 0 and at most %s, the amount that is not refunded yet", earlier.Left.Decimal())
+		return payment.Draft{}, passerelle.InvalidField("instructions[0].amount", "must be more than 0 and at most %s, the amount that is not refunded yet", earlier.Left.Decimal())
 	}
 	from, to := in.Beneficiary, *p.Payer
 	if to.Label == "" {

@@ -102,7 +102,7 @@ func (c *Console) find(pc *page.Context) error {
 	pc.Query = strings.TrimSpace(pc.Request.URL.Query().Get("q"))
 	data := searchData{Query: pc.Query, Hidden: !maySearch(pc)}
 	if err := passerelle.CheckText("q", pc.Query, maxFilter); err != nil {
-		pc.Problem, pc.Query = "Search: at most 200 characters, without control characters", ""
+		pc.Problem, pc.Wrong, pc.Query = "Search: at most 200 characters, without control characters", "q", ""
 		return pages.Send(pc, "search", "Search", data)
 	}
 	fill := c.findAll

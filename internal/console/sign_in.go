@@ -67,7 +67,7 @@ func (c *Console) signIn(pc *page.Context) error {
 	pass, err := c.Operators.SignIn(pc, operators.SignInAttempt{
 		Name: pc.Field("name"), Password: pc.Field("password"), Address: c.Address(pc.Request), Request: c.RequestID(pc),
 	})
-	if pc.Reports(err) {
+	if pc.Reports(named(err, "password", wrongSignIn)) {
 		return c.sendSignIn(pc, "sign-in", "Sign in", pc.Field("name"))
 	}
 	if err != nil {

@@ -88,6 +88,7 @@ func (d *fixture) do(request *http.Request) answer {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	must(d.t, err)
+	checkMarked(d.t, request.URL.Path, string(body))
 	return answer{response.StatusCode, response.Header.Get("Location"), string(body), response.Header}
 }
 

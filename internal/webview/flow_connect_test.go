@@ -21,7 +21,10 @@ func TestConnect(t *testing.T) {
 		}
 		page = p.settled(p.send(page, "begin", "field.login", "anna", "field.password", customers.Password))
 		page.shows(t, "What do you want to share from Banque Exemple?", "Compte courant", "Contracts").lacks(t, " checked")
-		p.send(page, "share").shows(t, "Select at least one account")
+		nothing := p.send(page, "share").shows(t, "Select at least one account").body
+		if n := strings.Count(nothing, `<fieldset aria-invalid="true" aria-describedby="problem">`); n != 2 {
+			t.Errorf("%d lists are marked: %s", n, nothing)
+		}
 
 		accounts, subscriptions := page.offered()
 		back := p.send(page, "share", "account", accounts[0], "subscription", subscriptions[0]).back(t)

@@ -376,7 +376,7 @@ func (w *Webview) questions(pc *pageContext, s *flowConnection) ([]question.Ques
 		typed = map[string]string{}
 		typed["login"], err = w.login(pc, s.c)
 	}
-	return question.All(fields, typed, pc.problem.field), err
+	return question.All(fields, typed, pc.problem.wrong(fields)), err
 }
 
 // When the client shows the flow in a frame, leadApart makes the form open the institution's page

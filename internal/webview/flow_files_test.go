@@ -130,7 +130,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		forged := page
 		forged.body = strings.ReplaceAll(page.body, `value="preview"`, `value="import"`)
 		p.choose(forged, "import", "november.csv", november, "damaged.csv", damaged).shows(t, "This file cannot be imported")
-		p.choose(page, "preview").shows(t, "Choose a file first.")
+		wantMarked(t, p.choose(page, "preview").shows(t, "Choose a file first.").body, "file")
 		p.choose(page, "preview", "large.csv", strings.Repeat("x", 9<<20)).shows(t, "These files are too many or too large")
 		if a := p.choose(page, "preview", "large.csv", strings.Repeat("x", 17<<20)); a.status != http.StatusRequestEntityTooLarge {
 			t.Errorf("a form of 17 MB: %d", a.status)

@@ -203,6 +203,15 @@ type problem struct {
 	field string
 }
 
+// wrong returns the field with the mistake. If an institution refused the only value of a form, this
+// is the field of that value.
+func (p problem) wrong(fields []payment.Field) string {
+	if p.key == "problem.refused" && len(fields) == 1 {
+		return fields[0].Name
+	}
+	return p.field
+}
+
 // problems maps the field of a mistake to the key of its text. A row applies to each field with a
 // name that begins with the row's field.
 var problems = []struct{ field, key string }{

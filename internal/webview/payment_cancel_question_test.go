@@ -145,9 +145,13 @@ func TestTheBankAsksForACodeToCancel(t *testing.T) {
 			}
 		}
 		code := func(code string) url.Values { return answering(t, body, field("code", code)) }
-		for range 2 {
-			if got := s.post(t, page, "same-origin", code("9999")); !strings.Contains(got.body, "did not accept") {
+		for n := range 2 {
+			got := s.post(t, page, "same-origin", code("9999"))
+			if !strings.Contains(got.body, "did not accept") {
 				t.Errorf("a wrong code is answered with %d to %q: %s", got.status, got.location, got.body)
+			}
+			if n == 0 {
+				wantMarked(t, got.body, "field.code")
 			}
 		}
 		body = s.get(t, page).body

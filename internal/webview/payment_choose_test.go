@@ -7,6 +7,7 @@ import (
 	"html"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -106,6 +107,7 @@ func TestWhatABankNeedsIsAskedFor(t *testing.T) {
 			if got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, problem) {
 				t.Errorf("without %s: answered %d: %s", missing, got.status, got.body)
 			}
+			wantMarked(t, got.body, missing)
 			if missing != "holder" && !strings.Contains(got.body, `value="Anne &lt;Martin&gt;"`) {
 				t.Errorf("without %s: what was filled in is gone", missing)
 			}
@@ -114,6 +116,18 @@ func TestWhatABankNeedsIsAskedFor(t *testing.T) {
 			t.Errorf("the complete form was answered with %d to %q: %s", got.status, got.location, got.body)
 		}
 	})
+}
+
+// wantMarked checks that a page marks only the field with a name or an id, and that the field refers
+// to the message.
+func wantMarked(t *testing.T, body, field string) {
+	t.Helper()
+	if n := strings.Count(body, `aria-invalid="true"`); n != 1 {
+		t.Errorf("%d fields are marked, want only %s: %s", n, field, body)
+	}
+	if !regexp.MustCompile(`<(?:input|select|textarea|fieldset)[^>]* (?:name|id)="` + field + `"[^>]* aria-invalid="true" aria-describedby="problem[" ]`).MatchString(body) {
+		t.Errorf("%s is not marked: %s", field, body)
+	}
 }
 
 // ordering is a complete form for the first bank of several.

@@ -286,7 +286,7 @@ func (w *Webview) askedToApprove(pc *pageContext, p *payment.Payment) (time.Time
 // ask shows the bank's questions about the payment or its cancellation to the payer.
 func (w *Webview) ask(pc *pageContext, s *payerSession) error {
 	body := w.step(pc, s, during(s.payment, "fields"))
-	body.Questions = question.All(s.payment.Fields, pc.values, pc.problem.field)
+	body.Questions = question.All(s.payment.Fields, pc.values, pc.problem.wrong(s.payment.Fields))
 	return w.send(pc, s, "fields", body)
 }
 

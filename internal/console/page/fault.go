@@ -1,7 +1,6 @@
 package page
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -72,8 +71,6 @@ func UserMessage(err error) (string, bool) {
 	switch {
 	case errors.Is(err, operators.ErrLocked):
 		return "Too many failed attempts. Wait 15 minutes, or ask the person who runs the service.", true
-	case errors.Is(err, operators.ErrRefused):
-		return "This is not correct. Check what you typed.", true
 	case errors.As(err, &wrong) && (errors.Is(err, passerelle.Invalid) || errors.Is(err, passerelle.Conflict) || errors.Is(err, passerelle.Unavailable)):
 		return labelled(wrong), true
 	}
@@ -81,7 +78,8 @@ func UserMessage(err error) (string, bool) {
 }
 
 // Reports makes the page describe the mistake that an error is about, and mark the field with the
-// mistake. It returns false for an error without a message for operators.
+// mistake. Each item of a list, such as redirect_uris[1], has the field of the list. Reports returns
+// false for an error without a message for operators.
 func (pc *Context) Reports(err error) bool {
 	text, is := UserMessage(err)
 	if is {
@@ -89,13 +87,14 @@ func (pc *Context) Reports(err error) bool {
 	}
 	var wrong *passerelle.Error
 	if is && errors.As(err, &wrong) {
-		pc.Wrong = wrong.Field
+		pc.Wrong, _ = itemOf(wrong.Field)
 	}
 	return is
 }
 
 // fieldLabels maps the names of the API's fields to the labels of the fields in forms.
 var fieldLabels = map[string]string{
+	"instructions[0].amount": "Amount", "instructions": "Amount", "config": "Key", "uuid": "Address",
 	"event": "Event", "url": "URL", "id_auth": "Authentication provider", "id_service": "Application", "id_user": "Only for user",
 	"data": "Payload", "since": "Since", "config.url": "Token endpoint", "config.client_id": "Client id", "config.client_secret": "Client secret",
 	"config.public_cert": "Certificate", "config.private_cert": "Private key",
@@ -108,17 +107,27 @@ var fieldLabels = map[string]string{
 	"redirect_uris": "Redirect URIs", "primary_color": "Primary colour", "secondary_color": "Secondary colour",
 }
 
+// itemOf returns the list of an item, and the item's number from 1 on. It returns the number 0 for a
+// field that is not an item.
+func itemOf(field string) (string, int) {
+	list, index, _ := strings.Cut(field, "[")
+	if n, err := strconv.Atoi(strings.TrimSuffix(index, "]")); err == nil {
+		return list, n + 1
+	}
+	return field, 0
+}
+
 // labelled returns the message of an error, with the label of the field instead of its name in the
 // API.
 func labelled(wrong *passerelle.Error) string {
 	rest, named := strings.CutPrefix(wrong.Message, wrong.Field+": ")
-	list, index, _ := strings.Cut(wrong.Field, "[")
-	label := cmp.Or(fieldLabels[wrong.Field], fieldLabels[list])
+	list, number := itemOf(wrong.Field)
+	label := fieldLabels[list]
 	if !named || label == "" {
 		return wrong.Message
 	}
-	if n, err := strconv.Atoi(strings.TrimSuffix(index, "]")); err == nil {
-		label += fmt.Sprintf(", number %d", n+1)
+	if number > 0 {
+		label += fmt.Sprintf(", number %d", number)
 	}
 	return label + ": " + rest
 }

@@ -17,7 +17,7 @@ import (
 	"html/template"
 	"io/fs"
 	"net/http"
-	"strings"
+	"slices"
 
 	"passerelle"
 	"passerelle/internal/web"
@@ -92,9 +92,9 @@ func newFrame(pc *Context, data any) frame {
 }
 
 // Invalid returns the attributes of the field with the mistake, and an empty text for other fields.
-// The argument is the name of the field in messages.
-func (f frame) Invalid(field string) template.HTMLAttr {
-	if f.wrong == "" || f.wrong != field && !strings.HasPrefix(f.wrong, field+"[") {
+// The arguments are the names of the field in messages.
+func (f frame) Invalid(names ...string) template.HTMLAttr {
+	if f.wrong == "" || !slices.Contains(names, f.wrong) {
 		return ""
 	}
 	return ` aria-invalid="true" aria-describedby="problem"`
