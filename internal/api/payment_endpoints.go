@@ -79,7 +79,7 @@ func (s *Service) expand(ctx context.Context, c *httpapi.Caller, payments []stor
 	for i, p := range payments {
 		ids[i] = p.ID
 	}
-	timelines, err := s.DB.Timeline(ctx, c.Domain.ID, ids)
+	timelines, err := s.DB.Timeline(ctx, c.Domain.ID, ids, 0)
 	if err != nil {
 		return fmt.Errorf("load the timelines of %d payments: %w", len(ids), err)
 	}

@@ -63,9 +63,28 @@ type requestRow struct {
 // MarshalText returns the request in one line, for support files.
 func (r requestRow) MarshalText() ([]byte, error) { return []byte(r.At + ": " + r.Text), nil }
 
+// maxNotes is the largest number of notes in a timeline.
+const maxNotes = 1000
+
+// recentTimeline returns the changes of a payment and its newest notes. If there are older notes, a
+// note that says so replaces them. The page shows the kind of this note, because noteTexts lacks it.
+func (c *Console) recentTimeline(pc *page.Context, p *payment.Payment) ([]store.TimelineRow, error) {
+	timelines, err := c.DB.Timeline(pc, pc.Domain.ID, []passerelle.PaymentID{p.ID}, maxNotes+1)
+	rows, notes := timelines[p.ID], 0
+	for n, row := range slices.Backward(rows) {
+		if row.Note == nil {
+			continue
+		}
+		if notes++; notes > maxNotes {
+			rows[n].Note = &payment.Note{Kind: "Older notes are not shown. The API returns all of them.", At: row.Note.At}
+		}
+	}
+	return rows, err
+}
+
 // timeline returns the events of a payment: requests, calls to the bank, changes, and deliveries.
 func (c *Console) timeline(pc *page.Context, p *payment.Payment, revealed bool) ([]timelineRow, error) {
-	timelines, err := c.DB.Timeline(pc, pc.Domain.ID, []passerelle.PaymentID{p.ID})
+	recent, err := c.recentTimeline(pc, p)
 	if err != nil {
 		return nil, fmt.Errorf("load the timeline of payment %d: %w", p.ID, err)
 	}
@@ -78,7 +97,7 @@ func (c *Console) timeline(pc *page.Context, p *payment.Payment, revealed bool) 
 		return nil, fmt.Errorf("load the deliveries about payment %d: %w", p.ID, err)
 	}
 	var rows []timelineRow
-	for n, happened := range timelines[p.ID] {
+	for n, happened := range recent {
 		row := c.happened(pc, happened, p, revealed)
 		for n > 0 && len(attempts) > 0 && !attempts[0].Created.After(row.at) {
 			rows, attempts = append(rows, c.exchange(pc, attempts[0])), attempts[1:]

@@ -69,6 +69,32 @@ func TestTimelineOfAPayment(t *testing.T) {
 	})
 }
 
+// A payment can have thousands of notes. The page shows the newest 1,000, and says that there are
+// more.
+func TestTimelineOfManyNotes(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Viewer)
+		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
+		note := func(from, to int) {
+			p, err := d.DB.Payment(t.Context(), d.Domain.ID, passerelle.PaymentID(id), false)
+			must(t, err)
+			for n := from; n <= to; n++ {
+				p.Notes = append(p.Notes, payment.Note{Kind: payment.NoteSettled, Actor: payment.ByService, Text: fmt.Sprintf("reason %d.", n), At: p.Created})
+			}
+			must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error { tx.AddNotes(p); return nil }))
+		}
+		const omitted = "Older notes are not shown. The API returns all of them."
+		for _, c := range []struct{ from, to, first int }{{1, 1000, 1}, {1001, 1002, 3}} {
+			note(c.from, c.to)
+			a := d.get(d.paymentPath(id))
+			notes := strings.Count(a.body, "An operator recorded the outcome.")
+			if text := words(a.body); notes != 1000 || strings.Contains(text, omitted) != (c.first > 1) || !strings.Contains(text, fmt.Sprintf("reason %d.", c.first)) || strings.Contains(text, fmt.Sprintf("reason %d.", c.first-1)) {
+				t.Errorf("of %d notes, the page shows %d: %.3000s", c.to, notes, text)
+			}
+		}
+	})
+}
+
 // A response that does not end in time is a failure, although its status is 200. The timeline shows
 // the status and the failure.
 func TestTimelineShowsResponsesThatDoNotEnd(t *testing.T) {

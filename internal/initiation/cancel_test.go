@@ -43,7 +43,7 @@ func (w *fixture) onItsWay(change ...func(*payment.Draft)) *payment.Payment {
 
 func (w *fixture) wantNotes(t *testing.T, id passerelle.PaymentID, want ...string) {
 	t.Helper()
-	timeline, err := w.db.Timeline(t.Context(), w.domain.ID, []passerelle.PaymentID{id})
+	timeline, err := w.db.Timeline(t.Context(), w.domain.ID, []passerelle.PaymentID{id}, 0)
 	must(t, err)
 	var got []string
 	for _, row := range timeline[id] {

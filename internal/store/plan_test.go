@@ -143,7 +143,11 @@ func (s fixture) questions() map[string]question {
 		"filter by none":      {list(store.PaymentFilter{NoConnector: true}, at), "payment_of_no_connector (domain_id=? AND registered>?)"},
 		"expiring payments":   {write(func(tx *store.Tx) { tx.ExpiringPayments(s.domain, now, now, time.Hour, limit, &ids) }), "payment_to_expire (domain_id=? AND expires_from<?)"},
 		"timeline": {func() error {
-			_, err := s.db.Timeline(ctx, s.domain, []passerelle.PaymentID{p.ID})
+			_, err := s.db.Timeline(ctx, s.domain, []passerelle.PaymentID{p.ID}, 0)
+			return err
+		}, "sqlite_autoindex_payment_note_1 (payment_id=?)"},
+		"newest notes": {func() error {
+			_, err := s.db.Timeline(ctx, s.domain, []passerelle.PaymentID{p.ID}, limit)
 			return err
 		}, "sqlite_autoindex_payment_note_1 (payment_id=?)"},
 		"terms":       {func() error { _, err := s.db.CurrentTerms(ctx, s.domain); return unless(err, store.ErrNotFound) }, "terms_in_force (domain_id=?)"},

@@ -19,16 +19,33 @@ type TimelineRow struct {
 
 // Timeline lists the entries of payments of a domain, oldest first. It executes one query for
 // transitions and one for notes, for any number of payments. The notes of a change precede its
-// transitions.
-func (r *Reader) Timeline(ctx context.Context, domain passerelle.DomainID, ids []passerelle.PaymentID) (map[passerelle.PaymentID][]TimelineRow, error) {
+// transitions. The argument notes limits the number of notes of all payments together to the newest
+// ones. Zero means no limit.
+func (r *Reader) Timeline(ctx context.Context, domain passerelle.DomainID, ids []passerelle.PaymentID, notes int) (map[passerelle.PaymentID][]TimelineRow, error) {
 	lines := map[passerelle.PaymentID][]TimelineRow{}
 	if len(ids) == 0 {
 		return lines, nil
 	}
-	rows, err := r.timelineRows(ctx, domain, ids)
+	list, args := idList(domain, ids)
+	rows, err := database.Collect(ctx, r.rows, scanPlacedTransition, `SELECT payment_id, `+transitionColumns+` FROM payment_transition
+		WHERE +domain_id = $1 AND payment_id IN (`+list+`)`, args...)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("load transitions: %w", err)
 	}
+	newest := ""
+	if notes > 0 {
+		args = append(args, notes)
+		newest = fmt.Sprintf(" ORDER BY number DESC LIMIT $%d", len(args))
+	}
+	noted, err := database.Collect(ctx, r.rows, scanNote, `SELECT payment_id, seq, number, kind, actor, bank_status, text, day, at, bank_requests FROM payment_note
+		WHERE +domain_id = $1 AND payment_id IN (`+list+`)`+newest, args...)
+	if err != nil {
+		return nil, fmt.Errorf("load notes: %w", err)
+	}
+	rows = append(rows, noted...)
+	slices.SortFunc(rows, func(a, b placedRow) int {
+		return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.number, b.number))
+	})
 	for _, row := range rows {
 		lines[row.payment] = append(lines[row.payment], row.TimelineRow)
 	}
@@ -41,25 +58,6 @@ type placedRow struct {
 	TimelineRow
 	payment     passerelle.PaymentID
 	seq, number int64
-}
-
-func (r *Reader) timelineRows(ctx context.Context, domain passerelle.DomainID, ids []passerelle.PaymentID) ([]placedRow, error) {
-	list, args := idList(domain, ids)
-	steps, err := database.Collect(ctx, r.rows, scanPlacedTransition, `SELECT payment_id, `+transitionColumns+` FROM payment_transition
-		WHERE +domain_id = $1 AND payment_id IN (`+list+`)`, args...)
-	if err != nil {
-		return nil, fmt.Errorf("load transitions: %w", err)
-	}
-	notes, err := database.Collect(ctx, r.rows, scanNote, `SELECT payment_id, seq, number, kind, actor, bank_status, text, day, at, bank_requests FROM payment_note
-		WHERE +domain_id = $1 AND payment_id IN (`+list+`)`, args...)
-	if err != nil {
-		return nil, fmt.Errorf("load notes: %w", err)
-	}
-	rows := append(steps, notes...)
-	slices.SortFunc(rows, func(a, b placedRow) int {
-		return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.number, b.number))
-	})
-	return rows, nil
 }
 
 func scanNote(row database.Row) (placedRow, error) {

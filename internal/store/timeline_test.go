@@ -39,17 +39,22 @@ func TestTimeline(t *testing.T) {
 			s.report(p, report, now.Add(time.Duration(i+1)*time.Hour))
 			wantSame(t, p, s.load(p), nil)
 		}
-		got, err := s.db.Timeline(t.Context(), s.domain, []passerelle.PaymentID{p.ID, silent.ID, 999})
+		got, err := s.db.Timeline(t.Context(), s.domain, []passerelle.PaymentID{p.ID, silent.ID, 999}, 0)
 		wantSame(t, []string{
 			"0 created client 15:04", `occurrence bank "2026-12-01" 16:04 2026-12-01 ACSP`, "1 validating payer 16:04", "2 pending payer 16:04",
 			`cancelling payer "" 17:04`, `cancellationRefused bank "" 18:04`, `occurrenceFailed bank "2026-12-15 insufficientFunds" 19:04 2026-12-15`, "3 done bank 19:04",
 		}, lines(got[p.ID]), err)
 		wantSame(t, []string{"0 created client 15:04"}, lines(got[silent.ID]), nil)
+		newest, err := s.db.Timeline(t.Context(), s.domain, []passerelle.PaymentID{p.ID}, 2)
+		wantSame(t, []string{
+			"0 created client 15:04", "1 validating payer 16:04", "2 pending payer 16:04",
+			`cancellationRefused bank "" 18:04`, `occurrenceFailed bank "2026-12-15 insufficientFunds" 19:04 2026-12-15`, "3 done bank 19:04",
+		}, lines(newest[p.ID]), err)
 		if len(got) != 2 {
 			t.Errorf("there are timelines of %d payments", len(got))
 		}
 		for domain, ids := range map[passerelle.DomainID][]passerelle.PaymentID{s.other: {p.ID}, s.domain: nil} {
-			if got, err := s.db.Timeline(t.Context(), domain, ids); err != nil || len(got) != 0 {
+			if got, err := s.db.Timeline(t.Context(), domain, ids, 0); err != nil || len(got) != 0 {
 				t.Errorf("domain %d: %v, %v", domain, got, err)
 			}
 		}
@@ -71,7 +76,7 @@ func TestNotesAreNotRepeated(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got, err := s.db.Timeline(t.Context(), s.domain, []passerelle.PaymentID{p.ID})
+		got, err := s.db.Timeline(t.Context(), s.domain, []passerelle.PaymentID{p.ID}, 0)
 		if err != nil || len(got[p.ID]) != 4 {
 			t.Errorf("%v, %v", lines(got[p.ID]), err)
 		}
@@ -84,7 +89,7 @@ func TestNotesAreNotRepeated(t *testing.T) {
 			})
 		}
 		all.Wait()
-		got, err = s.db.Timeline(t.Context(), s.domain, []passerelle.PaymentID{p.ID})
+		got, err = s.db.Timeline(t.Context(), s.domain, []passerelle.PaymentID{p.ID}, 0)
 		if err != nil || len(got[p.ID]) != 12 {
 			t.Errorf("%d rows, %v", len(got[p.ID]), err)
 		}
