@@ -112,10 +112,10 @@ func run(ctx context.Context, args, environment []string, out, diagnostics io.Wr
 		return exit // kong has printed the help
 	}
 	if err != nil {
-		complain(diagnostics, sentence(err)+moreCommands(err))
+		complain(diagnostics, sentence(err)+moreWords(err))
 		return misused
 	}
-	return execute(command, &console{ctx: ctx, out: out, err: diagnostics, json: p.JSON, log: logger(diagnostics), environment: environment, resume: command.Selected().Tag.Get("resume")})
+	return execute(command, &console{ctx: ctx, out: out, err: diagnostics, json: p.JSON, log: slog.New(slog.NewJSONHandler(diagnostics, nil)), environment: environment, resume: command.Selected().Tag.Get("resume")})
 }
 
 // parse reads the command line. Variables in a file and in the environment set the flags that the
@@ -172,18 +172,23 @@ func complain(diagnostics io.Writer, text string) {
 
 // sentence returns the message of a passerelle.Error, and the text of any other error.
 func sentence(err error) string {
-	var wrong *passerelle.Error
-	if errors.As(err, &wrong) {
+	if wrong, is := errors.AsType[*passerelle.Error](err); is {
 		return wrong.Message
 	}
 	return err.Error()
 }
 
-// moreCommands completes kong's message about a missing command when the message does not name all
-// commands.
-func moreCommands(err error) string {
+// moreWords completes kong's message about a missing word when the message does not name all words
+// that are possible.
+func moreWords(err error) string {
 	if strings.HasPrefix(err.Error(), "expected one of ") && strings.HasSuffix(err.Error(), "...") {
 		return " (--help lists all)"
+	}
+	if call, is := errors.AsType[*kong.ParseError](err); is && strings.HasPrefix(err.Error(), `expected "<`) {
+		words := call.Context.Selected().Positional
+		if i := slices.IndexFunc(words, func(one *kong.Positional) bool { return one.Enum != "" && !one.Set }); i >= 0 {
+			return ": " + strings.ReplaceAll(words[i].Enum, ",", ", ")
+		}
 	}
 	return ""
 }
@@ -289,10 +294,6 @@ func eachFlag(node *kong.Node, do func(*kong.Flag)) {
 	for _, child := range node.Children {
 		eachFlag(child, do)
 	}
-}
-
-func logger(w io.Writer) *slog.Logger {
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: slog.LevelInfo}))
 }
 
 // meter shows the progress of long work on standard error. A command with long work must have the
