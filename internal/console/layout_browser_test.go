@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"passerelle/internal/operators"
@@ -41,8 +40,7 @@ func TestPrintingInABrowser(t *testing.T) {
 	t.Parallel()
 	p := arriveAt(t, servicetest.Start(t, storetest.SQLite(t), servicetest.Options{}), operators.Administrator, 794, 1100)
 	p.open(p.paymentPath(p.Create(p.Token("payments:admin"), servicetest.Draft())))
-	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
-	must(t, err)
+	servicetest.Paper(p.ctx, t)
 	for _, unwanted := range []string{"button", ".button", ".bar", ".menu"} {
 		script := fmt.Sprintf(`[...document.querySelectorAll(%q)].filter((e) => e.checkVisibility()).length`, unwanted)
 		if got := p.value(script); got != "0" {
@@ -51,5 +49,16 @@ func TestPrintingInABrowser(t *testing.T) {
 	}
 	if got := p.value(`document.documentElement.scrollWidth <= innerWidth`); got != "true" {
 		t.Error("a part of the page is outside the paper")
+	}
+	if got := p.value(servicetest.HiddenOnPaper); got != "true 0" {
+		t.Errorf("the page has closed sections, and hides some of their elements on paper: %s", got)
+	}
+	if got := p.value(`[...document.querySelectorAll("td.words")].every((e) => e.offsetWidth >= 88)`); got != "true" {
+		t.Error("on paper, the name of the payee breaks inside a word")
+	}
+	p.open(p.domainPath("/clients/" + p.ClientID))
+	p.do(servicetest.Shown(`details:has(form)`))
+	if got := p.value(`[...document.querySelectorAll("details form")].some((e) => e.checkVisibility())`); got != "false" {
+		t.Error("on paper, there are forms of closed sections")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
 
@@ -76,6 +77,21 @@ func Inspect(ctx context.Context, t testing.TB, name string) {
 	}
 	Scheme(ctx, t, "")
 }
+
+// Paper shows the page as the browser prints it.
+func Paper(ctx context.Context, t testing.TB) {
+	t.Helper()
+	if _, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"}); err != nil {
+		t.Fatalf("show the page on paper: %v", err)
+	}
+}
+
+// HiddenOnPaper is a script that looks at closed sections without forms. It returns whether the page
+// has such sections, and the number of their elements that are not visible.
+const HiddenOnPaper = `(() => {
+	const parts = [...document.querySelectorAll("main details:not([open], :has(form)) > :not(summary)")];
+	return [parts.length > 0, parts.filter((part) => !part.checkVisibility()).length].join(" ");
+})()`
 
 // Console has the browser's messages about its pages.
 type Console struct {

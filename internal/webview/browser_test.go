@@ -411,10 +411,27 @@ func (l pageInspection) ends() {
 	}
 }
 
-// On the narrowest screens, the names of facts about a payment fit beside the values in every
-// language, on the payment page and on the page of the simulated bank. Only soft hyphens divide
-// them.
-func TestNamesOfFactsFitANarrowScreen(t *testing.T) {
+// On paper, a payment page shows all instructions and the terms of service.
+func TestClosedSectionsArePrinted(t *testing.T) {
+	t.Parallel()
+	s := start(t, storetest.SQLite(t), nil)
+	p := s.create(t, func(d *payment.Draft) { d.Instructions = append(d.Instructions, d.Instructions[0]) })
+	browser := servicetest.Browser(t, 794, 1100)
+	must(t, chromedp.Do(browser, servicetest.Navigate(s.origin+"/webview/en/payment?code="+s.code(t, p.ID, "payments:validate")), servicetest.Shown(`details.terms`)))
+	for _, c := range []struct{ name, want string }{{"in a window", "true 2"}, {"on paper", "true 0"}} {
+		got, err := chromedp.Run(browser, chromedp.Evaluate[string](servicetest.HiddenOnPaper))
+		must(t, err)
+		if got != c.want {
+			t.Errorf("%s, the page has closed sections, and hides some of their elements: %s", c.name, got)
+		}
+		servicetest.Paper(browser, t)
+	}
+	servicetest.Picture(browser, t, "webview-paper")
+}
+
+// On the narrowest screens, the texts of the payment page and of the simulated bank's page fit in
+// every language. Only soft hyphens divide words.
+func TestTextsFitANarrowScreen(t *testing.T) {
 	t.Parallel()
 	s := start(t, storetest.SQLite(t), nil)
 	browser := servicetest.Browser(t, 320, 700)
