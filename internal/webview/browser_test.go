@@ -436,24 +436,29 @@ func TestTextsFitANarrowScreen(t *testing.T) {
 	s := start(t, storetest.SQLite(t), nil)
 	browser := servicetest.Browser(t, 320, 700)
 	const broken = `(() => {
-		document.body.style.overflowWrap = "normal";
-		const names = [...document.querySelectorAll("dt")];
-		names.forEach((name) => { name.style.overflowWrap = "normal"; });
-		return names.filter((name) => name.scrollWidth > name.clientWidth).map((name) => name.textContent).join();
+		const texts = [...document.querySelectorAll("h1, h2, p, dt, dd, legend, label, summary, button, .button, main a, footer a, .steps li")];
+		[document.body, ...texts].forEach((text) => { text.style.overflowWrap = "normal"; text.style.hyphens = "manual"; });
+		const outside = (text) => {
+			const around = text.closest("article, footer, main, body");
+			return text.getBoundingClientRect().right > around.getBoundingClientRect().right - parseFloat(getComputedStyle(around).paddingRight) + 1;
+		};
+		return texts.filter((text) => text.clientWidth > 0 && (text.scrollWidth > text.clientWidth || outside(text))).map((text) => text.textContent).join();
 	})()`
 	for name := range texts(t) {
 		lang := strings.TrimSuffix(name, ".json")
-		p := s.create(t, func(d *payment.Draft) { d.Instructions[0].DateType = payment.FirstOpenDay })
-		must(t, chromedp.Do(browser, servicetest.Navigate(s.origin+"/webview/"+lang+"/payment?code="+s.code(t, p.ID, "payments:validate"))))
-		for _, shown := range []string{`main form button`, `.buttons`} {
-			must(t, chromedp.Do(browser, servicetest.Shown(shown)))
-			got, err := chromedp.Run(browser, chromedp.Evaluate[string](broken))
-			must(t, err)
-			if got != "" {
-				t.Errorf("%s: %s shows names that do not fit: %s", lang, shown, got)
-			}
-			if shown == `main form button` {
-				must(t, chromedp.Do(browser, chromedp.Click(shown)))
+		for _, dates := range []payment.DateType{payment.Instant, payment.FirstOpenDay} {
+			p := s.create(t, func(d *payment.Draft) { d.Instructions[0].DateType = dates })
+			must(t, chromedp.Do(browser, servicetest.Navigate(s.origin+"/webview/"+lang+"/payment?code="+s.code(t, p.ID, "payments:validate"))))
+			for _, shown := range []string{`main form button`, `.buttons`} {
+				must(t, chromedp.Do(browser, servicetest.Shown(shown)))
+				got, err := chromedp.Run(browser, chromedp.Evaluate[string](broken))
+				must(t, err)
+				if got != "" {
+					t.Errorf("%s: %s of a payment %s shows texts that do not fit: %s", lang, shown, dates, got)
+				}
+				if shown == `main form button` {
+					must(t, chromedp.Do(browser, chromedp.Click(shown)))
+				}
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"passerelle"
 	"passerelle/internal/web"
@@ -111,10 +112,10 @@ func (pc *pageContext) summary(s *payerSession) summary {
 	return all
 }
 
-// evidenceOf returns the content of the page on which the payer acted.
+// evidenceOf returns the content of the page on which the payer acted, without soft hyphens.
 func evidenceOf(pc *pageContext, s *payerSession, act payment.Act, bank, terms string) *payment.Evidence {
 	shown := pc.summary(s).ShownPayment
-	shown.Bank, shown.Terms = bank, terms
+	shown.Bank, shown.Terms, shown.When = bank, terms, strings.ReplaceAll(shown.When, "\u00ad", "")
 	return &payment.Evidence{Payment: s.payment.ID, Act: act, Language: pc.words.Lang, Shown: shown}
 }
 

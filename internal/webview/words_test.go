@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -66,6 +67,25 @@ func TestLanguagesSayTheSame(t *testing.T) {
 		for key := range words {
 			if _, there := english[key]; !there {
 				t.Errorf("%s has %s, which English lacks", name, key)
+			}
+		}
+	}
+}
+
+// longestPart is the length of the longest part of a word, in letters, that fits beside the name of a
+// fact on the narrowest phones.
+const longestPart = 15
+
+// Browsers divide a long word only at soft hyphens and hyphens, because most have no dictionary for
+// the language of the page.
+func TestLongWordsHaveSoftHyphens(t *testing.T) {
+	part := regexp.MustCompile(`[\p{L}\p{M}]+`)
+	for name, words := range texts(t) {
+		for key, text := range words {
+			for _, one := range part.FindAllString(text, -1) {
+				if n := utf8.RuneCountInString(one); n > longestPart {
+					t.Errorf("%s: %s has %q with %d letters, and may have at most %d without a soft hyphen", name, key, one, n, longestPart)
+				}
 			}
 		}
 	}
