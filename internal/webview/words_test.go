@@ -91,6 +91,19 @@ func TestLongWordsHaveSoftHyphens(t *testing.T) {
 	}
 }
 
+// In these languages, some names of countries have an article, and a preposition would depend on it:
+// "in Frankreich", but "in der Schweiz" and "in den Niederlanden".
+func TestNamesOfCountriesFollowNoPreposition(t *testing.T) {
+	all := texts(t)
+	for _, lang := range []string{"de", "fr", "it", "nl", "pt"} {
+		for _, key := range []string{"choose.in", "choose.in.provider", "choose.matches.in"} {
+			if text := all[lang+".json"][key]; !regexp.MustCompile(`^\p{L}+( \(%s\)|, %s)`).MatchString(text) {
+				t.Errorf("%s: %s has a preposition before the name of a country: %s", lang, key, text)
+			}
+		}
+	}
+}
+
 // agreed has hashes of the texts of consents, by version and language. Stored consents name the
 // version, so a change of these texts also needs a new aggregation.ConsentVersion.
 var agreed = map[string]string{
