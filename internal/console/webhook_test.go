@@ -252,7 +252,7 @@ func TestHealthAtAGlance(t *testing.T) {
 			}
 		}
 		page := d.get(d.webhookPath(failing)).body
-		for _, text := range []string{"In the last 24 hours", "1 in a row", "Next attempt", `data-state="pending"`} {
+		for _, text := range []string{"In the last 24 hours", "of 1 request,", "1 in a row", "Next attempt", `data-state="pending"`} {
 			if !strings.Contains(page, text) {
 				t.Errorf("the page lacks %q", text)
 			}
