@@ -87,7 +87,7 @@ func TestFilesAreHandedOver(t *testing.T) {
 		if n := p.transactions(); n != 0 {
 			t.Errorf("a preview stored %d transactions", n)
 		}
-		done := p.choose(preview, "import").shows(t, "The files were imported.").lacks(t, "Import these files")
+		done := p.choose(preview, "import").shows(t, "The files were imported.", `<div class="acknowledged" role="status">`).lacks(t, "Import these files")
 		if n := p.transactions(); n != 2 {
 			t.Errorf("%d transactions are stored", n)
 		}
@@ -208,7 +208,7 @@ func TestFilesInABrowser(t *testing.T) {
 			p.do(chromedp.SetUploadFiles(`#file`, []string{filepath.Join(folder, "november.csv"), filepath.Join(folder, "january.csv")}), chromedp.Click(step("preview")+` button`))
 			p.see(step("import"), "files-preview")
 			p.do(chromedp.Click(step("import") + ` button`))
-			p.see(`.hint[role=status]`, "files-done")
+			p.see(`.acknowledged[role=status]`, "files-done")
 			p.do(chromedp.SetUploadFiles(`#file`, []string{filepath.Join(folder, "damaged.csv")}), chromedp.Click(step("preview")+` button`))
 			p.see(`.problem`, "files-refused")
 			console.Silent(t)
