@@ -104,6 +104,16 @@ func TestNamesOfCountriesFollowNoPreposition(t *testing.T) {
 	}
 }
 
+// The number of new transactions can be 1, and these languages would then need another word.
+func TestCountsSuitOneTransaction(t *testing.T) {
+	all := texts(t)
+	for _, lang := range []string{"es", "fr", "it", "pt"} {
+		if text := all[lang+".json"]["files.counts"]; !strings.HasSuffix(text, ": %d") {
+			t.Errorf("%s: the number follows a word in the plural: %s", lang, text)
+		}
+	}
+}
+
 // agreed has hashes of the texts of consents, by version and language. Stored consents name the
 // version, so a change of these texts also needs a new aggregation.ConsentVersion.
 var agreed = map[string]string{
