@@ -14,8 +14,9 @@ import (
 const (
 	// maxTogether limits the webhooks whose batches are stored in one transaction.
 	maxTogether = 16
-	// togetherTime limits such a transaction. After this time, each batch gets its own transaction,
-	// so that a webhook with a locked row does not delay others for long.
+	// togetherTime limits the wait for such a transaction, and the transaction itself. After this
+	// time, a batch gets its own transaction. A webhook with a locked row, or a hanging connection,
+	// therefore does not delay other webhooks for long. Most of recordTime must be left then.
 	togetherTime = 2 * time.Second
 )
 
@@ -25,8 +26,8 @@ type unrecorded struct {
 	// unwanted means that the webhook has been deleted or disabled since it was loaded.
 	unwanted bool
 	// turn receives true when the session of the batch must write, and false when another session
-	// has written the batch. The result is then in err. If apart is set, nothing was written, and
-	// the session must write the batch alone.
+	// has tried to write the batch. The result is then in err. If apart is set, nothing was written,
+	// and the session must write the batch alone.
 	turn  chan bool
 	apart bool
 	err   error
@@ -34,7 +35,7 @@ type unrecorded struct {
 
 // batchWriter stores the results of a domain's webhooks. While one session writes, the batches of
 // other sessions wait. One of these sessions then writes all waiting batches in one transaction.
-// With a transaction for each batch, a hundred webhooks would cost a third more processor time.
+// With a transaction for each batch, a hundred webhooks would cost PostgreSQL much more.
 type batchWriter struct {
 	domain  passerelle.DomainID
 	mu      sync.Mutex
@@ -53,15 +54,41 @@ func (w *batchWriter) write(ctx context.Context, db *store.DB, u *unrecorded) er
 	return u.err
 }
 
-// enter waits until the batch is the first that waits, or until it was handled. It reports whether
-// the caller must write.
+// enter waits until the batch is the first that waits, until it was handled, or for togetherTime. It
+// reports whether the caller must write the waiting batches.
 func (w *batchWriter) enter(u *unrecorded) bool {
 	w.mu.Lock()
 	w.waiting = append(w.waiting, u)
 	leads := !w.writing
 	w.writing = true
 	w.mu.Unlock()
-	return leads || <-u.turn
+	if leads {
+		return true
+	}
+	timer := time.NewTimer(togetherTime)
+	defer timer.Stop()
+	select {
+	case leads = <-u.turn:
+		return leads
+	case <-timer.C:
+	}
+	if u.apart = w.withdraw(u); u.apart {
+		return false
+	}
+	return <-u.turn
+}
+
+// withdraw removes a waiting batch. It returns false when the batch is being written or has got its
+// turn.
+func (w *batchWriter) withdraw(u *unrecorded) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	place := slices.Index(w.waiting, u)
+	if place < 0 || len(u.turn) > 0 {
+		return false
+	}
+	w.waiting = slices.Delete(w.waiting, place, place+1)
+	return true
 }
 
 // lead writes the waiting batches, and passes the task on to the session of the next batch.
@@ -83,18 +110,20 @@ func (w *batchWriter) lead(ctx context.Context, db *store.DB) {
 	}
 }
 
-// writeTogether stores batches in one transaction. When it fails, each session writes its batch
-// alone, unless it is unknown whether the transaction was written.
+// writeTogether stores batches in one transaction. When nothing was written, each session writes its
+// batch alone.
 func (w *batchWriter) writeTogether(ctx context.Context, db *store.DB, group []*unrecorded) {
-	if len(group) > 1 {
-		var cancel func()
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), togetherTime)
-		defer cancel()
-	}
+	ctx, cancel := context.WithTimeout(ctx, togetherTime)
+	defer cancel()
 	err := w.store(ctx, db, group)
 	for _, u := range group {
-		u.err, u.apart = err, err != nil && len(group) > 1 && !errors.Is(err, store.ErrUnknown)
+		u.err, u.apart = err, unwritten(err)
 	}
+}
+
+// unwritten reports whether a transaction with this error has certainly written nothing.
+func unwritten(err error) bool {
+	return err != nil && !errors.Is(err, store.ErrUnknown) && !errors.Is(err, store.ErrUnread)
 }
 
 // store stores batches in one transaction.

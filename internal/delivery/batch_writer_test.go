@@ -2,6 +2,8 @@ package delivery_test
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime"
@@ -9,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -44,8 +47,10 @@ func (r *fixture) manyWebhooks(url string, meanwhile func(first int64)) (webhook
 		sizes = append(sizes, len(kept))
 		first := len(sizes) == 1
 		mu.Unlock()
-		for first && r.WaitingBatches(r.domain.ID) < len(webhooks)-1 {
-			runtime.Gosched()
+		for end := time.Now().Add(30 * time.Second); first && r.WaitingBatches(r.domain.ID) < len(webhooks)-1; runtime.Gosched() {
+			if time.Now().After(end) {
+				return errors.New("the other batches do not wait")
+			}
 		}
 		if first {
 			meanwhile(kept[0])
@@ -103,5 +108,51 @@ func (r *fixture) wantEachOnce(deliveries int64) {
 	all, counted := i.Count(`SELECT count(*) FROM delivery_attempt`), i.Count(`SELECT sum(requests) FROM webhook_health`)
 	if delivered != deliveries || attempts != deliveries || all != deliveries || counted != deliveries {
 		r.t.Errorf("%d delivered, %d with a request, %d requests, %d counted; want %d", delivered, attempts, all, counted, deliveries)
+	}
+}
+
+// In TestALockedWebhookHarmsNoOther, another transaction keeps a webhook locked. The results of all
+// other webhooks must be stored in the meantime.
+func TestALockedWebhookHarmsNoOther(t *testing.T) {
+	storetest.EachPostgres(t, func(t *testing.T, url string) {
+		r := newFixture(t, url)
+		in := newInbox(t)
+		var webhooks []store.Webhook
+		db, err := sql.Open("pgx", storetest.Direct(t, url))
+		must(t, err)
+		defer db.Close()
+		var lock *sql.Tx
+		webhooks, _ = r.manyWebhooks(in.url, func(int64) {
+			lock, err = db.BeginTx(t.Context(), nil)
+			must(t, err)
+			_, err = lock.ExecContext(t.Context(), `SELECT id FROM webhook WHERE id = $1 FOR UPDATE`, int64(webhooks[7].ID))
+			must(t, err)
+		})
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			r.run(20, 0)
+		}()
+		i := storetest.Inspect(t, url)
+		for end := time.Now().Add(30 * time.Second); i.Count(`SELECT count(*) FROM delivery WHERE delivered IS NOT NULL`) < 19; {
+			if time.Now().After(end) {
+				t.Fatal("the results of the other webhooks are not stored")
+			}
+		}
+		must(t, lock.Rollback())
+		<-ended
+		r.wantEachOnce(20)
+	})
+}
+
+// TestOnlyUnwrittenBatchesAreWrittenAgain checks that batches whose transaction was written, or may
+// have been, are not written again.
+func TestOnlyUnwrittenBatchesAreWrittenAgain(t *testing.T) {
+	for err, want := range map[error]bool{
+		nil: false, store.ErrUnknown: false, store.ErrUnread: false, store.ErrConflict: true, context.DeadlineExceeded: true,
+	} {
+		if got := delivery.Unwritten(fmt.Errorf("write: %w", err)); err != nil && got != want || err == nil && delivery.Unwritten(nil) {
+			t.Errorf("%v: %v, want %v", err, got, want)
+		}
 	}
 }

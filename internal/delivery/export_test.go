@@ -9,3 +9,6 @@ func (d *Delivery) WaitingBatches(domain passerelle.DomainID) int {
 	defer w.mu.Unlock()
 	return len(w.waiting)
 }
+
+// Unwritten reports whether a transaction with this error has certainly written nothing.
+func Unwritten(err error) bool { return unwritten(err) }

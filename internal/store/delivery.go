@@ -153,7 +153,7 @@ func scanOwner(row database.Row) (int64, error) {
 // DeliveryAttempt is the record of one request to a receiver. At is the time at which the request
 // began, in the domain's time. Status is zero when no response arrived. Failure is empty on
 // success. Answer is the beginning of the receiver's response to a failed request. Detail is a
-// sentence with more details.
+// sentence with more details. RecordBatches sets Webhook.
 type DeliveryAttempt struct {
 	Delivery       passerelle.DeliveryID
 	Webhook        passerelle.WebhookID
@@ -206,13 +206,15 @@ type Batch struct {
 // RecordBatches stores the results of different webhooks of a domain, marks accepted deliveries as
 // delivered and renews the leases. Write stores nothing and fails with ErrConflict when one of the
 // leases has lapsed. In that case, another sender may have sent the same deliveries. RecordBatches
-// erases the body of a user's event once no webhook needs the body.
+// erases the body of a user's event once no webhook needs the body. Units change webhooks in the order
+// of their ids, so that they seldom wait for each other in a circle.
 func (tx *Tx) RecordBatches(domain passerelle.DomainID, batches ...Batch) error {
 	var (
 		attempts []DeliveryAttempt
 		accepted []int64
 		void     []passerelle.DeliveryID
 	)
+	slices.SortFunc(batches, func(a, b Batch) int { return cmp.Compare(a.Webhook, b.Webhook) })
 	for _, b := range batches {
 		tx.keepBatch(domain, b)
 		for _, a := range b.Attempts {
