@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"passerelle/internal/database"
+	"passerelle/internal/delivery"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 )
@@ -24,7 +25,7 @@ import (
 // stored after the batches of the 19 other webhooks wait and the function meanwhile has run. The
 // argument of the function is the webhook of the first batch. manyWebhooks returns a function that
 // returns, for each transaction, the number of its batches.
-func (r *fixture) manyWebhooks(url string, meanwhile func(first int64)) (webhooks []store.Webhook, batches func() []int) {
+func (r *fixture) manyWebhooks(url string, meanwhile func(first int64) error) (webhooks []store.Webhook, batches func() []int) {
 	for range 20 {
 		webhooks = append(webhooks, r.webhook(url, ""))
 	}
@@ -52,10 +53,10 @@ func (r *fixture) manyWebhooks(url string, meanwhile func(first int64)) (webhook
 				return errors.New("the other batches do not wait")
 			}
 		}
-		if first {
-			meanwhile(kept[0])
+		if !first {
+			return nil
 		}
-		return nil
+		return meanwhile(kept[0])
 	})
 	return webhooks, func() []int { return sizes }
 }
@@ -63,7 +64,7 @@ func (r *fixture) manyWebhooks(url string, meanwhile func(first int64)) (webhook
 func TestWaitingBatchesShareATransaction(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
-		_, batches := r.manyWebhooks(in.url, func(int64) {})
+		_, batches := r.manyWebhooks(in.url, func(int64) error { return nil })
 		r.run(20, 0)
 		in.want(t, slices.Repeat([]string{"1.1"}, 20)...)
 		if diff := cmp.Diff([]int{1, 16, 3}, batches()); diff != "" {
@@ -80,9 +81,9 @@ func TestALapsedLeaseHarmsNoOtherBatch(t *testing.T) {
 		in := newInbox(t)
 		var webhooks []store.Webhook
 		var batches func() []int
-		webhooks, batches = r.manyWebhooks(in.url, func(first int64) {
+		webhooks, batches = r.manyWebhooks(in.url, func(first int64) error {
 			late := slices.IndexFunc(webhooks, func(w store.Webhook) bool { return int64(w.ID) != first })
-			r.write(func(tx *store.Tx) error {
+			return r.DB.Write(t.Context(), func(tx *store.Tx) error {
 				for session := range 40 {
 					tx.ReleaseWebhook(webhooks[late], fmt.Sprintf("A/%d", session))
 				}
@@ -114,45 +115,46 @@ func (r *fixture) wantEachOnce(deliveries int64) {
 // In TestALockedWebhookHarmsNoOther, another transaction keeps a webhook locked. The results of all
 // other webhooks must be stored in the meantime.
 func TestALockedWebhookHarmsNoOther(t *testing.T) {
-	storetest.EachPostgres(t, func(t *testing.T, url string) {
-		r := newFixture(t, url)
-		in := newInbox(t)
-		var webhooks []store.Webhook
-		db, err := sql.Open("pgx", storetest.Direct(t, url))
-		must(t, err)
-		defer db.Close()
-		var lock *sql.Tx
-		webhooks, _ = r.manyWebhooks(in.url, func(int64) {
-			lock, err = db.BeginTx(t.Context(), nil)
-			must(t, err)
-			_, err = lock.ExecContext(t.Context(), `SELECT id FROM webhook WHERE id = $1 FOR UPDATE`, int64(webhooks[7].ID))
-			must(t, err)
-		})
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			r.run(20, 0)
-		}()
-		i := storetest.Inspect(t, url)
-		for end := time.Now().Add(30 * time.Second); i.Count(`SELECT count(*) FROM delivery WHERE delivered IS NOT NULL`) < 19; {
-			if time.Now().After(end) {
-				t.Fatal("the results of the other webhooks are not stored")
-			}
+	url := storetest.Postgres(t)
+	r := newFixture(t, url)
+	in := newInbox(t)
+	var webhooks []store.Webhook
+	db, err := sql.Open("pgx", storetest.Direct(t, url))
+	must(t, err)
+	defer db.Close()
+	var lock *sql.Tx
+	webhooks, _ = r.manyWebhooks(in.url, func(int64) error {
+		if lock, err = db.BeginTx(t.Context(), nil); err != nil {
+			return err
 		}
-		must(t, lock.Rollback())
-		<-ended
-		r.wantEachOnce(20)
+		_, err = lock.ExecContext(t.Context(), `SELECT id FROM webhook WHERE id = $1 FOR UPDATE`, int64(webhooks[7].ID))
+		return err
 	})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		r.run(20, 0)
+	}()
+	i := storetest.Inspect(t, url)
+	for end := time.Now().Add(30 * time.Second); i.Count(`SELECT count(*) FROM delivery WHERE delivered IS NOT NULL`) < 19; {
+		if time.Now().After(end) {
+			t.Fatal("the results of the other webhooks are not stored")
+		}
+	}
+	must(t, lock.Rollback())
+	<-ended
+	r.wantEachOnce(20)
 }
 
 // TestOnlyUnwrittenBatchesAreWrittenAgain checks that batches whose transaction was written, or may
 // have been, are not written again.
 func TestOnlyUnwrittenBatchesAreWrittenAgain(t *testing.T) {
-	for err, want := range map[error]bool{
-		nil: false, store.ErrUnknown: false, store.ErrUnread: false, store.ErrConflict: true, context.DeadlineExceeded: true,
-	} {
-		if got := delivery.Unwritten(fmt.Errorf("write: %w", err)); err != nil && got != want || err == nil && delivery.Unwritten(nil) {
+	for err, want := range map[error]bool{store.ErrUnknown: false, store.ErrUnread: false, store.ErrConflict: true, context.DeadlineExceeded: true} {
+		if got := delivery.Unwritten(fmt.Errorf("write: %w", err)); got != want {
 			t.Errorf("%v: %v, want %v", err, got, want)
 		}
+	}
+	if delivery.Unwritten(nil) {
+		t.Error("a transaction without an error counts as unwritten")
 	}
 }
