@@ -80,6 +80,14 @@ func (a *authority) credential(ctx context.Context, user passerelle.UserID) (cre
 	return a.ofUser(ctx, user)
 }
 
+// asks reports whether a credential comes from the database or from a token endpoint.
+func (a *authority) asks(user passerelle.UserID) bool {
+	if a.provider == nil {
+		return user != 0
+	}
+	return a.provider.Type == OAuth
+}
+
 // renewedToken is the detail of a request that repeats a refused request. Only the repetition is
 // recorded.
 const renewedToken = "The first request was refused with status 401. This one has a new access token."
