@@ -113,8 +113,12 @@ type corrected struct {
 	omitted  map[int]bool
 	present  map[string]bool
 	previous statementfile.FileStatement
-	// versions holds the statements in the file that lead from balance to balance, by their ids.
-	versions map[string][]version
+	// The following fields hold positions in account.Issues. whole lists the statements in the file
+	// that lead from balance to balance. versions holds the latest version of each statement in the
+	// file. superseded contains the versions that a later version in the file replaces.
+	whole      []wholeStatement
+	versions   map[versionKey]int
+	superseded map[int]bool
 	// ordered means that two statements have shown the order of the file. descending means that its
 	// latest statement is the first.
 	ordered, descending bool
@@ -127,12 +131,22 @@ type corrected struct {
 	references, settled map[string]bool
 }
 
-// version is a statement in the file: its position in account.Issues, and the number of its draft.
-type version struct{ position, number int }
+// wholeStatement is a statement in the file: its position in account.Issues, and the number of its
+// draft.
+type wholeStatement struct{ position, number int }
+
+// versionKey holds the values that the versions of a statement in a file have in common.
+type versionKey struct {
+	id, amount       string
+	opening, closing passerelle.Date
+}
 
 // newCorrected begins with the references that earlier files have corrected.
 func newCorrected(settled []string) *corrected {
-	c := &corrected{omitted: map[int]bool{}, present: map[string]bool{}, versions: map[string][]version{}, kept: map[string]bool{}, references: map[string]bool{}, settled: map[string]bool{}}
+	c := &corrected{
+		omitted: map[int]bool{}, present: map[string]bool{}, versions: map[versionKey]int{}, superseded: map[int]bool{},
+		kept: map[string]bool{}, references: map[string]bool{}, settled: map[string]bool{},
+	}
 	for _, reference := range settled {
 		c.settled[reference] = true
 	}
@@ -209,7 +223,7 @@ func (d *draft) download(s *statementfile.FileStatement) string {
 	return strings.Join([]string{s.Created.String(), s.Closing.Date.String(), s.Closing.Amount.Trim(0).String(), hex.EncodeToString(d.digest.Sum(nil)[:8])}, "/")
 }
 
-// issue stores a statement of the file and records the earlier statement that it corrects. The
+// issue stores a statement of the file and compares it with the other statements in the file. The
 // argument `number` is the number of the statement's draft. The argument `before` contains the
 // statements that were stored before the file was read.
 func (a *account) issue(one issue, id string, number int, before []issue, c *corrected) {
@@ -219,51 +233,106 @@ func (a *account) issue(one issue, id string, number int, before []issue, c *cor
 			a.issued[a.Issues[i].name()] = i
 		}
 	}
-	if i, known := a.issued[one.name()]; known {
-		if a.Issues[i].Corrected {
-			c.omitted[number] = true
-		}
-		c.versions[id] = append(c.versions[id], version{i, number})
-		return
+	position, known := a.issued[one.name()]
+	if !known {
+		i := one.correctedIn(before)
+		one.Corrected = i >= 0 && one.older(&before[i])
+		position, a.issued[one.name()] = len(a.Issues), len(a.Issues)
+		a.Issues = append(a.Issues, one)
 	}
-	a.issued[one.name()] = len(a.Issues)
-	if i := slices.IndexFunc(before, one.corrects); i >= 0 && !slices.ContainsFunc(before, func(other issue) bool {
-		return !other.Corrected && other.Digest != before[i].Digest && other.within(&one)
+	c.whole = append(c.whole, wholeStatement{position, number})
+	if !a.Issues[position].Corrected {
+		a.supersede(position, id, c)
+	}
+	if a.Issues[position].Corrected || c.superseded[position] {
+		c.omitted[number] = true
+	}
+}
+
+// correctedIn returns the position of the stored issue that an issue corrects. It returns -1 if there
+// is none, or if another stored issue has entries on the same days.
+func (i *issue) correctedIn(before []issue) int {
+	at := slices.IndexFunc(before, i.corrects)
+	if at >= 0 && slices.ContainsFunc(before, func(other issue) bool {
+		return !other.Corrected && other.Digest != before[at].Digest && other.within(i)
 	}) {
-		a.replace(&a.Issues[i], &one, number, c)
-		before[i].Corrected = a.Issues[i].Corrected
+		return -1
 	}
-	a.correctInFile(&one, id, number, c)
-	c.versions[id] = append(c.versions[id], version{len(a.Issues), number})
-	a.Issues = append(a.Issues, one)
+	return at
 }
 
-// correctInFile records the statements of the file that a later statement with the same id corrects,
-// and omits the corrected statements. Several statements of one day that lead from balance to
-// balance are no versions of one statement.
-func (a *account) correctInFile(one *issue, id string, number int, c *corrected) {
-	again := id != "" && !c.continues(one, id)
-	for _, v := range c.versions[id] {
-		stored := &a.Issues[v.position]
-		if again && one.corrects(*stored) {
-			a.replace(stored, one, number, c)
-		}
-		if stored.Corrected {
-			c.omitted[v.number] = true
-		}
-	}
+// older reports whether the bank made an issue before another. Without times, it returns false: the
+// issue that is read later is the later one.
+func (i *issue) older(other *issue) bool {
+	return !i.Created.IsZero() && i.Created.Before(other.Created)
 }
 
-// replace records which of two issues replaces the other: the issue that the bank made later. When
-// the bank reports no times, the issue in the file replaces the stored issue.
-func (a *account) replace(stored, one *issue, number int, c *corrected) {
-	if !one.Created.IsZero() && one.Created.Before(stored.Created) {
-		one.Corrected, c.omitted[number] = true, true
+// supersede records which of two versions of a statement in the file replaces the other. Versions
+// have the same id. Several statements of one day that lead from balance to balance are no versions
+// of one statement.
+func (a *account) supersede(position int, id string, c *corrected) {
+	one := &a.Issues[position]
+	if id == "" || c.superseded[position] {
 		return
 	}
-	stored.Corrected = true
-	a.removeSpan(statementfile.BalanceSpan{Opening: stored.Opening, Closing: stored.Closing})
-	c.again = append(c.again, a.replaced(stored, one))
+	key := versionKey{id, one.Opening.Amount.Trim(0).String(), one.Opening.Date, one.Closing.Date}
+	earlier, found := c.versions[key]
+	c.versions[key] = position
+	if !found || c.continues(one, id) || !one.corrects(a.Issues[earlier]) {
+		return
+	}
+	if one.older(&a.Issues[earlier]) {
+		earlier, c.versions[key] = position, earlier
+	}
+	c.superseded[earlier] = true
+}
+
+// revise applies the versions in the file to the stored statements, after the last statement of the
+// file. Only then is the latest version in the file known. Nothing of the superseded versions is
+// stored unless an earlier file had them.
+func (a *account) revise(before []issue, c *corrected) {
+	var wrong []*issue
+	for position := len(before); position < len(a.Issues); position++ {
+		one := &a.Issues[position]
+		if c.superseded[position] {
+			one.Corrected, wrong = true, append(wrong, one)
+		}
+		if one.Corrected {
+			continue
+		}
+		if i := one.correctedIn(before); i >= 0 && !one.older(&before[i]) {
+			stored := &a.Issues[i]
+			stored.Corrected, before[i].Corrected, wrong = true, true, append(wrong, stored)
+			c.again = append(c.again, replaced(stored, one, a.Issues[:position]))
+		}
+	}
+	a.removeSpans(wrong)
+	for _, s := range c.whole {
+		if a.Issues[s.position].Corrected || c.superseded[s.position] {
+			c.omitted[s.number] = true
+		}
+	}
+}
+
+// removeSpans removes the periods of corrected issues, unless another issue has the same period.
+func (a *account) removeSpans(wrong []*issue) {
+	if len(wrong) == 0 {
+		return
+	}
+	names := map[string]bool{}
+	for _, one := range wrong {
+		names[one.span().String()] = true
+	}
+	for i := range a.Issues {
+		if one := &a.Issues[i]; !one.Corrected {
+			delete(names, one.span().String())
+		}
+	}
+	a.Spans = slices.DeleteFunc(a.Spans, func(span statementfile.BalanceSpan) bool { return names[span.String()] })
+}
+
+func (i *issue) span() statementfile.BalanceSpan {
+	return statementfile.BalanceSpan{Opening: i.Opening, Closing: i.Closing}
 }
 
 // period is a range of days, from the first to the last.
@@ -276,7 +345,7 @@ func (p period) has(day string) bool { return day >= p.first.String() && day <= 
 // day of the first entries. If one of the issues has an entry on the day of the opening balance or
 // before, the period therefore begins on the day of the opening balance. This does not apply if
 // another statement may have entries on that day.
-func (a *account) replaced(stored, one *issue) period {
+func replaced(stored, one *issue, others []issue) period {
 	after := one.Opening.Date.AddDays(1)
 	days := period{after, one.Closing.Date}
 	for _, first := range []passerelle.Date{stored.First, one.First} {
@@ -284,7 +353,7 @@ func (a *account) replaced(stored, one *issue) period {
 			days.first = one.Opening.Date
 		}
 	}
-	if slices.ContainsFunc(a.Issues, func(other issue) bool {
+	if slices.ContainsFunc(others, func(other issue) bool {
 		return !other.Corrected && other.Closing.Date.Compare(days.first) >= 0 && other.First.Compare(one.Opening.Date) <= 0
 	}) {
 		days.first = after

@@ -389,6 +389,7 @@ func TestVersionsOfAStatementInAFile(t *testing.T) {
 		return text + fmt.Sprintf(":62F:C261105EUR%d,00\n-\n", from+10*len(wordings))
 	}
 	first, second := statement("7", 100, "a", "b"), statement("7", 100, "a", "c", "d")
+	next := ":20:A\n:25:FR7630006000011234567890189\n:28C:8\n:60F:C261105EUR120,00\n:61:261105C30,00NTRFNONREF\n:86:e\n:62F:C261105EUR150,00\n-\n"
 	for name, test := range map[string]struct {
 		files, want []string
 		balance     string
@@ -399,6 +400,14 @@ func TestVersionsOfAStatementInAFile(t *testing.T) {
 		"before the first":     {[]string{first + second, first}, []string{"a", "c", "d"}, "130.00"},
 		"three versions":       {[]string{first + second + statement("7", 100, "e")}, []string{"e"}, "110.00"},
 		"statements of one id": {[]string{first + statement("7", 120, "a", "c", "d")}, []string{"a", "a", "b", "c", "d"}, "150.00"},
+		// The days of both versions also have an entry of another statement.
+		"after another statement": {[]string{next, first + second}, []string{"a", "c", "d", "e"}, "150.00"},
+		"after the first of two":  {[]string{first + next, first + second, first + second}, []string{"a", "b", "c", "d", "e"}, "150.00"},
+		// The last version in the file counts, even if an earlier file has one of them.
+		"after the second":        {[]string{second, first + second}, []string{"a", "c", "d"}, "130.00"},
+		"the first after all":     {[]string{second, first + second, first}, []string{"a", "c", "d"}, "130.00"},
+		"after the last":          {[]string{first, second + first}, []string{"a", "b"}, "120.00"},
+		"versions with one total": {[]string{first, first + statement("7", 100, "a", "c")}, []string{"a", "c"}, "120.00"},
 	} {
 		r, out := request(), &stored{wordings: map[string]string{}}
 		for _, text := range test.files {
@@ -412,5 +421,66 @@ func TestVersionsOfAStatementInAFile(t *testing.T) {
 		if got := slices.Sorted(maps.Values(out.wordings)); !slices.Equal(got, test.want) || out.accounts[0].Balance.String() != test.balance {
 			t.Errorf("%s: %q and the balance %s, want %q and %s", name, got, out.accounts[0].Balance, test.want, test.balance)
 		}
+	}
+}
+
+// TestVersionsMadeAtTimes checks that the version that the bank made later counts, at any place in a
+// file and in any order of files.
+func TestVersionsMadeAtTimes(t *testing.T) {
+	statement := func(made string, wordings ...string) string {
+		balance := func(kind, day string, amount int) string {
+			return fmt.Sprintf(`<Bal><Tp><CdOrPrtry><Cd>%s</Cd></CdOrPrtry></Tp><Amt Ccy="EUR">%d</Amt><CdtDbtInd>CRDT</CdtDbtInd><Dt><Dt>%s</Dt></Dt></Bal>`, kind, amount, day)
+		}
+		text := `<Stmt><Id>1</Id><CreDtTm>2026-11-` + made + `:00:00</CreDtTm><Acct><Id><IBAN>FR7630006000011234567890189</IBAN></Id><Ccy>EUR</Ccy></Acct>` +
+			balance("OPBD", "2026-11-04", 100) + balance("CLBD", "2026-11-05", 100+10*len(wordings))
+		for _, wording := range wordings {
+			text += `<Ntry><Amt Ccy="EUR">10</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts><BookgDt><Dt>2026-11-05</Dt></BookgDt><AddtlNtryInf>` + wording + `</AddtlNtryInf></Ntry>`
+		}
+		return text + `</Stmt>`
+	}
+	first, second, third := statement("06T08", "a", "b"), statement("06T09", "a", "c", "d"), statement("07T08", "a", "e")
+	for _, test := range []struct {
+		files, want []string
+		balance     string
+	}{
+		{[]string{first + second}, []string{"a", "c", "d"}, "130"},
+		{[]string{second + first}, []string{"a", "c", "d"}, "130"},
+		{[]string{first, second + first}, []string{"a", "c", "d"}, "130"},
+		{[]string{second, second + first, first}, []string{"a", "c", "d"}, "130"},
+		{[]string{second, first + third}, []string{"a", "e"}, "120"},
+		{[]string{third, first + second}, []string{"a", "e"}, "120"},
+		{[]string{third + first + second, second}, []string{"a", "e"}, "120"},
+	} {
+		r, out := request(), &stored{wordings: map[string]string{}}
+		for _, text := range test.files {
+			r.File = handed(`<Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.08"><BkToCstmrStmt>` + text + `</BkToCstmrStmt></Document>`)
+			o, err := statements.Connector{}.Read(t.Context(), r, out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Memory = o.Memory
+		}
+		if got := slices.Sorted(maps.Values(out.wordings)); !slices.Equal(got, test.want) || out.accounts[0].Balance.String() != test.balance {
+			t.Errorf("%q: %q and the balance %s, want %q and %s", test.files, got, out.accounts[0].Balance, test.want, test.balance)
+		}
+	}
+}
+
+// TestManyVersionsInAFile checks that the time to read a file grows in proportion to its statements,
+// even if all are versions of one statement.
+func TestManyVersionsInAFile(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // with quadratic growth, a read takes minutes
+	defer cancel()
+	var text strings.Builder
+	for n := range 100_000 {
+		text.WriteString(strings.Replace(dayStatement(1000, 1001+n, "F"), ":60", ":28C:1\n:60", 1))
+	}
+	r, out := request(), &taken{}
+	r.File = handed(text.String())
+	if _, err := (statements.Connector{}).Read(ctx, r, out); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.accounts[0].Balance.String(); got != "101000.00" || len(out.entries) != 1 {
+		t.Errorf("the balance is %s, %d entries", got, len(out.entries))
 	}
 }

@@ -221,8 +221,9 @@ func (f statementFile) records(ctx context.Context, do func(statementfile.Record
 func (f statementFile) survey(ctx context.Context, known map[string]*account) (map[string]*corrected, error) {
 	s := surveying{known: known, inFile: map[string]*corrected{}, before: map[string][]issue{}, drafts: map[string]*draft{}}
 	err := f.records(ctx, s.add)
-	for key := range s.inFile {
+	for key, c := range s.inFile {
 		a := known[key]
+		a.revise(s.before[key], c)
 		a.settle()
 		a.forget(maxIssues)
 	}
@@ -316,14 +317,6 @@ func (a *account) addSpan(span statementfile.BalanceSpan) {
 		a.covered[name] = true
 		a.Spans = append(a.Spans, span)
 	}
-}
-
-func (a *account) removeSpan(span statementfile.BalanceSpan) {
-	name := span.String()
-	if i := slices.IndexFunc(a.Spans, func(one statementfile.BalanceSpan) bool { return one.String() == name }); i >= 0 {
-		a.Spans = slices.Delete(a.Spans, i, i+1)
-	}
-	delete(a.covered, name)
 }
 
 // settle limits the number of spans. It also sets the account's balance to the balance at the end
