@@ -261,6 +261,39 @@ func TestRefusedAnswerAboutACancellation(t *testing.T) {
 	}
 }
 
+// TestStatusAfterARefusedAnswer: a bank refuses the payer's "yes" to a cancellation, and its status then
+// mentions the cancellation. If it was granted, the code must name the client. If the status still waits,
+// its question must not become a question about the payment: "no" would reject a payment that the bank
+// executes.
+func TestStatusAfterARefusedAnswer(t *testing.T) {
+	psu := asksAbout(payment.Awaiting, payment.PSUValidation)
+	for name, test := range map[string]struct {
+		status payment.Report
+		want   payment.State
+		code   payment.ErrorCode
+		note   string
+	}{
+		"granted":       {payment.Report{Status: payment.Declined, Cancellation: payment.CancellationGranted}, payment.Rejected, payment.CancelledByClient, "cancellationGranted client"},
+		"still waiting": {psu, payment.Validating, "", "cancellationRefused bank"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *fixture) {
+				p := w.steered("actn(redirect)/done")
+				w.line.interrupts(before(fails(&payment.Refusal{Code: payment.InvalidDate})), answers(psu))
+				_, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
+				must(t, err)
+				w.line.breaks(nil, answers(test.status))
+				stands, err := w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, initiation.ActionAnswer{Action: payment.PSUValidation, Yes: true})
+				must(t, err)
+				if stands.State != test.want || stands.ErrorCode != test.code || stands.Detail != "" || stands.Action != "" {
+					t.Errorf("the payment is %s, %q with %q and action %q", stands.State, stands.Detail, stands.ErrorCode, stands.Action)
+				}
+				w.wantNotes(t, p.ID, "cancelling client", test.note)
+			})
+		})
+	}
+}
+
 // TestEndlessCancellation: a bank waits for the payer's approval of a cancellation without end. A week
 // after the last act, the cancellation must end, and the client must be able to ask the bank again.
 // Until then, the bank's question about the ended cancellation must not become a question about the

@@ -130,13 +130,20 @@ func (s bankSession) limitCancellation(report payment.Report, now time.Time) pay
 	if !ends && !(waits && s.payment.CancelCode == "") {
 		return report
 	}
-	if waits {
-		report.Action, report.ValidateURI, report.Fields, report.Description = "", "", nil, ""
-	}
-	report.Cancellation = ""
+	report = withoutCancellation(report)
 	if ends {
 		report.Cancellation = payment.CancellationRefused
 	}
+	return report
+}
+
+// withoutCancellation removes the cancellation from a report. If the bank waits for the
+// cancellation, the action and the description belong to it, and are removed too.
+func withoutCancellation(report payment.Report) payment.Report {
+	if report.Cancellation == payment.CancellationAwaiting {
+		report.Action, report.ValidateURI, report.Fields, report.Description = "", "", nil, ""
+	}
+	report.Cancellation = ""
 	return report
 }
 
