@@ -369,6 +369,23 @@ func TestRequestedWaits(t *testing.T) {
 	}
 }
 
+// TestWaitOfAnInvalidReport: a bank takes an order, requests a wait until the next check, and names no
+// page for the action redirect. Nobody has refused a call, so the service must soon ask the bank again.
+func TestWaitOfAnInvalidReport(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		invalid := answers(payment.Report{Status: payment.Awaiting, Action: payment.Redirect, CheckAfter: time.Hour})
+		w.line.breaks(invalid, invalid)
+		_, err := w.Validate(t.Context(), w.domain, w.create(1), validated())
+		must(t, err)
+		w.runDue(t, w.another(), w.domain, recovered)
+		w.wantAttempt(t, 1, "unknown")
+		until := column[int64](w, `SELECT lease_until FROM attempt`)[0]
+		if wait := time.Until(time.UnixMicro(until)); wait > time.Minute {
+			t.Errorf("the second question comes in %v", wait)
+		}
+	})
+}
+
 // TestOutcomes makes the first call fail. If the outcome is unknown, a loop must later bring the
 // payment to its end.
 func TestOutcomes(t *testing.T) {

@@ -38,6 +38,7 @@ func (i *Initiation) recoverAttempt(ctx context.Context, d passerelle.Domain, id
 	report, err := i.callBank(ctx, s, call)
 	if err == nil {
 		_, err = i.apply(ctx, s, report)
+		report.CheckAfter = 0 // only the bank's refusal of a call delays the next question
 	}
 	if err != nil && !errors.Is(err, store.ErrConflict) {
 		return errors.Join(err, i.postponeAttempt(ctx, s, s.waitAfter(report, err), i.unanswered(s, report)))

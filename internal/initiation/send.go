@@ -115,7 +115,7 @@ func (i *Initiation) send(ctx context.Context, s bankSession, call bankCall) (*p
 		if failure == nil {
 			return p, nil
 		}
-		err = failure
+		report.CheckAfter, err = 0, failure // only the bank's refusal of a call delays the next question
 	}
 	return i.undecided(ctx, s, report, err)
 }
