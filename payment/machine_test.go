@@ -153,9 +153,10 @@ disappears in one of three ways:
   request another cancellation.
 - The payment ends in another way first. In this case, the outcome at the bank determines the state.
 
-When a cancellation ends, the bank may ask about the payment instead. The answer ` + "`true`" + ` to ` + "`psu_validate`" + ` or ` + "`confirm`" + `
-then agrees to the payment. Add ` + "`cancelling`" + ` to the answer, ` + "`true`" + ` for a question about the cancellation and ` + "`false`" + ` for
-a question about the payment. The service then refuses an answer to the other question with 409 ` + "`conflict`" + `.
+When a cancellation ends, the bank may ask about the payment instead. An answer with ` + "`fields`" + `, or the
+answer ` + "`true`" + ` to ` + "`psu_validate`" + ` or ` + "`confirm`" + `, then agrees to the payment. Add ` + "`cancelling`" + ` to the
+answer, ` + "`true`" + ` for a question about the cancellation and ` + "`false`" + ` for a question about the payment. The service
+then refuses an answer to the other question with 409 ` + "`conflict`" + `.
 
 A client can cancel every created payment whose order was not sent. After that, the service refuses these requests:
 

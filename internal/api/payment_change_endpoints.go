@@ -15,7 +15,7 @@ import (
 const changeDoc = `The body is one of six requests. Its keys determine which one; keys of several requests together are refused. The payment's state and action determine which request it accepts. Fails with conflict for any other request; the message names the expected one.
 
 - PaymentValidateRequest, in state created: stores the payer's choice of connector. With validated, also sends the order to the bank and returns the payer's next action.
-- PaymentResumeRequest answers the action decoupled, PaymentSubmitFieldValuesRequest answers additionalInformationNeeded, PaymentSubmitPSUValidationRequest answers psuValidation, and PaymentConfirmRequest answers confirm. Confirming needs payments:admin. While state_detail is cancelling, psuValidation and confirm ask whether to cancel: true cancels the payment, and false lets the order continue. The bank may end the cancellation before the answer arrives, and ask about the payment instead. With cancelling, the service refuses an answer to the other question with conflict.
+- PaymentResumeRequest answers the action decoupled, PaymentSubmitFieldValuesRequest answers additionalInformationNeeded, PaymentSubmitPSUValidationRequest answers psuValidation, and PaymentConfirmRequest answers confirm. Confirming needs payments:admin. While state_detail is cancelling, psuValidation and confirm ask whether to cancel: true cancels the payment, and false lets the order continue; fields are for the cancellation. The bank may end the cancellation before the answer arrives, and ask about the payment instead. With cancelling, the service refuses an answer to the other question with conflict.
 - PaymentCancelRequest, before the payment is final: cancels it. Needs payments:admin or payments:cancel; payments:cancel permits only this request. A payment that was not sent to a bank is rejected at once. Otherwise the service asks the bank to cancel it, and state_detail is cancelling until the payer has approved.`
 
 func (s *Service) paymentChangeRoutes() []httpapi.Route {
@@ -67,7 +67,8 @@ type resumeBody struct {
 }
 
 type submitBody struct {
-	Fields map[string]string `body:"fields,required" max:"8192" doc:"values for the fields of the payment, in plain text or encrypted as compact JWE; for the action additionalInformationNeeded"`
+	Fields     map[string]string `body:"fields,required" max:"8192" doc:"values for the fields of the payment, in plain text or encrypted as compact JWE; for the action additionalInformationNeeded. During a cancellation, the bank needs them for the cancellation"`
+	Cancelling *bool             `body:"cancelling" doc:"whether the answer is about a cancellation; omitted, the answer is to whatever the bank asks"`
 }
 
 type psuBody struct {
@@ -162,7 +163,7 @@ func (in changePaymentInput) answer() (payment.Actor, initiation.ActionAnswer, e
 		}
 		return payment.ByPayer, initiation.ActionAnswer{Action: payment.Decoupled, Yes: true}, nil
 	case in.Submit != nil:
-		return payment.ByPayer, initiation.ActionAnswer{Action: payment.FillFields, Fields: in.Submit.Fields}, nil
+		return payment.ByPayer, initiation.ActionAnswer{Action: payment.FillFields, Cancelling: in.Submit.Cancelling, Fields: in.Submit.Fields}, nil
 	case in.PSU != nil:
 		return payment.ByPayer, initiation.ActionAnswer{Action: payment.PSUValidation, Cancelling: in.PSU.Cancelling, Yes: in.PSU.Validate}, nil
 	case in.Confirm != nil:

@@ -121,18 +121,22 @@ func TestEveryBodyInEverySituation(t *testing.T) {
 
 // TestAnswersToAnEndedCancellation: a client sends its answer to a question about a cancellation, and the
 // bank asks about the payment now. "Yes, cancel" must not become "yes, pay", and "no" must not refuse the
-// payment. An answer that names the bank's present question, or no question, counts.
+// payment. A password for the cancellation must not approve the payment. An answer that names the bank's
+// present question, or no question, counts.
 func TestAnswersToAnEndedCancellation(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
-		for situation, key := range map[string]string{"psu": "psu_validate", "confirm": "confirm"} {
+		for situation, answers := range map[string][]string{
+			"psu": {`"psu_validate":true`, `"psu_validate":false`}, "confirm": {`"confirm":true`, `"confirm":false`},
+			"fields": {`"fields":{"code":"1234","device":"phone"}`},
+		} {
 			path := s.in(t, situation)
 			send := func(body string) reply { return s.do(t, ask{method: "POST", path: path, token: "admin", body: body}) }
 			before := s.record()
-			for _, said := range []string{"true", "false"} {
-				send(`{"`+key+`":`+said+`,"cancelling":true}`).says(t, 409, "conflict", "asks another one now")
+			for _, said := range answers {
+				send(`{`+said+`,"cancelling":true}`).says(t, 409, "conflict", "asks another one now")
 				s.untouched(t, before)
 			}
-			if got := standing(t, send(`{"`+key+`":true,"cancelling":false}`)); got != "done   " {
+			if got := standing(t, send(`{`+answers[0]+`,"cancelling":false}`)); got != "done   " {
 				t.Errorf("%s: the payment is %q", situation, got)
 			}
 		}
