@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"passerelle/connector"
 	"passerelle/connector/berlingroup/codes"
 )
 
@@ -112,11 +113,9 @@ func (b *Bank) callGranted(ctx context.Context, g *grant, r request, save func(c
 	if err != nil || a.status != http.StatusUnauthorized || g.Refresh == "" || r.body != nil && !b.refusesToken(r, a) {
 		return a, err
 	}
-	if err := b.refresh(ctx, g, save); err != nil {
+	err = b.refresh(ctx, g, save)
+	if a.ungranted = err == nil && g.Token == ""; err != nil || a.ungranted {
 		return a, err
-	}
-	if a.ungranted = g.Token == ""; a.ungranted {
-		return a, nil
 	}
 	g.bear(r.header)
 	return b.call(ctx, r)
@@ -133,8 +132,8 @@ func (b *Bank) callAnyhow(ctx context.Context, g *grant, r request, save func(co
 	r.header.Del("Authorization")
 	bare, failed := b.call(ctx, r)
 	bare.ungranted = true
-	if err != nil && !bare.succeeded() {
-		return a, err // a later call may get a token
+	if err != nil && (errors.Is(failed, connector.ErrNotSent) || bare.status >= 300 && bare.status < 500) {
+		return a, err // the bank has not executed the request, and a later call may get a token
 	}
 	return bare, failed
 }

@@ -742,7 +742,9 @@ func TestUnsentCancellationsAreForgotten(t *testing.T) {
 			if report, err := o.status(); err != nil || report.Status != payment.Awaiting || report.Memory == nil {
 				t.Fatalf("before: %+v, %v", report, err)
 			}
+			bank = newScripted(t, map[string][]scriptedAnswer{}) // no connection to it is open
 			prevent(bank)
+			o = bank.order(string(o.Memory))
 			o.Save = func(_ context.Context, memory []byte) { o.Memory = memory }
 			if report, err := o.cancel(); !errors.Is(err, connector.ErrNotSent) {
 				t.Errorf("%+v, %v", report, err)
@@ -753,6 +755,25 @@ func TestUnsentCancellationsAreForgotten(t *testing.T) {
 				t.Errorf("the approval does not count: %+v, %v", report, err)
 			}
 		})
+	}
+}
+
+// TestBareCancellations: a bank refuses the token of a request to cancel, and the authorisation server
+// cannot be reached, so the connector repeats the request without a token. If the bank refuses this request
+// too, nothing was sent. If it fails in another way, the bank may have cancelled the order.
+func TestBareCancellations(t *testing.T) {
+	for status, want := range map[int]string{401: "not sent", 500: "unknown"} {
+		bank := newScripted(t, map[string][]scriptedAnswer{
+			"DELETE order": {refusedWith(401, "TOKEN_EXPIRED"), {status, ""}},
+		})
+		bank.aliases = `,"mtls_endpoint_aliases":{"token_endpoint":"https://127.0.0.1:1/token"}`
+		report, err := bank.order(grantedMemory).cancel()
+		if got := meantBy(err); got != want || bank.count("DELETE order") != 2 {
+			t.Errorf("after %d, the cancellation is %s, want %s (%v); the calls are %q", status, got, want, err, bank.calls)
+		}
+		if kept := strings.Contains(string(report.Memory), `"unwanted":true`); kept != (want == "unknown") {
+			t.Errorf("after %d, the memory is %s", status, report.Memory)
+		}
 	}
 }
 
