@@ -348,3 +348,41 @@ func TestEndlessCancellation(t *testing.T) {
 		})
 	}
 }
+
+// TestLateGrantAfterAnAnswer: during a cancellation by the client, the payer agrees to it or opens the
+// page, which asks for the status. The cancellation counts as refused after a week, and the bank grants
+// it later. The code must name the client. After the payer's "no", the payer cancelled at the bank.
+func TestLateGrantAfterAnAnswer(t *testing.T) {
+	psu := initiation.ActionAnswer{Action: payment.PSUValidation}
+	agreed := psu
+	agreed.Yes = true
+	for name, test := range map[string]struct {
+		answer initiation.ActionAnswer
+		code   payment.ErrorCode
+	}{
+		"the page opened": {resume, payment.CancelledByClient},
+		"agreed":          {agreed, payment.CancelledByClient},
+		"refused":         {psu, payment.CancelledByUser},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *fixture) {
+				p, asked := w.onItsWay(), answers(asksAbout(payment.Processing, test.answer.Action))
+				w.line.breaks(nil, asked)
+				w.line.interrupts(asked, asked)
+				_, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
+				must(t, err)
+				_, err = w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, test.answer)
+				must(t, err)
+				w.runDue(t, w.another(), w.later(7*day), one)
+				if stands := w.stored(p.ID); stands.State != payment.Pending || stands.Detail != "" {
+					t.Errorf("after a week, the payment is %s, %q", stands.State, stands.Detail)
+				}
+				w.line.breaks(nil, answers(payment.Report{Status: payment.Declined, Cancellation: payment.CancellationGranted}))
+				w.runDue(t, w.another(), w.later(8*day), one)
+				if end := w.stored(p.ID); end.State != payment.Rejected || end.ErrorCode != test.code {
+					t.Errorf("the payment is %s with %q", end.State, end.ErrorCode)
+				}
+			})
+		})
+	}
+}

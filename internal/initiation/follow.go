@@ -276,7 +276,10 @@ func (i *Initiation) applyToChanged(ctx context.Context, s bankSession, report p
 func (i *Initiation) applyOnce(ctx context.Context, s bankSession, report payment.Report) (*payment.Payment, error) {
 	p, now := *s.payment, i.now(s.domain)
 	report = s.conclude(report, now)
-	p.CancelCode = s.cancelCode(report)
+	var err error
+	if p.CancelCode, err = i.cancelCode(ctx, s, report); err != nil {
+		return s.payment, err
+	}
 	steps, err := p.Apply(report, now)
 	switch {
 	case errors.Is(err, payment.ErrStale):
@@ -286,7 +289,7 @@ func (i *Initiation) applyOnce(ctx context.Context, s bankSession, report paymen
 	case !s.attempt.Live() && report.Memory == nil && s.attempt.Callback == nil && reflect.DeepEqual(*s.payment, p):
 		return s.payment, i.postpone(ctx, s, report)
 	}
-	if s.attempt.Live() && answersNo(s.attempt) && s.abandoned() && p.State == payment.Validating {
+	if s.abandonsNow() && p.State == payment.Validating {
 		p.Abandon(now)
 	}
 	err = i.commit(ctx, s.domain, &p, steps, i.nextCheck(s.domain, &p, report), func(tx *store.Tx) error {
@@ -297,6 +300,11 @@ func (i *Initiation) applyOnce(ctx context.Context, s bankSession, report paymen
 		return s.asked(tx, report)
 	})
 	return &p, err
+}
+
+// abandonsNow reports whether the payer abandons the payment with the present attempt.
+func (s bankSession) abandonsNow() bool {
+	return s.attempt.Live() && answersNo(s.attempt) && s.abandoned()
 }
 
 // endStale handles a report that changes nothing. It closes an unanswered attempt, or plans the

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"passerelle"
@@ -149,13 +150,32 @@ func withoutCancellation(report payment.Report) payment.Report {
 }
 
 // cancelCode returns the code of the payment's cancellation. A bank may grant a cancellation that
-// counts as refused since. The code then belongs to the last request, unless there was another act.
-func (s bankSession) cancelCode(report payment.Report) payment.ErrorCode {
-	late := report.Cancellation == payment.CancellationGranted && s.payment.CancelCode == ""
-	if late && asksToCancel(s.attempt) && !s.attempt.Unsent {
-		return CancelRequest{By: s.attempt.By}.code()
+// counts as refused since. The code then belongs to the last request, unless another act followed it.
+func (i *Initiation) cancelCode(ctx context.Context, s bankSession, report payment.Report) (payment.ErrorCode, error) {
+	if report.Cancellation != payment.CancellationGranted || s.payment.CancelCode != "" {
+		return s.payment.CancelCode, nil
 	}
-	return s.payment.CancelCode
+	attempts, err := i.DB.Attempts(ctx, s.domain.ID, s.payment.ID)
+	if err != nil {
+		return "", fmt.Errorf("read the attempts of payment %d: %w", s.payment.ID, err)
+	}
+	for _, a := range slices.Backward(attempts) {
+		if asksToCancel(a) && !a.Unsent {
+			return CancelRequest{By: a.By}.code(), nil
+		}
+		if !leavesCancellation(a) {
+			break
+		}
+	}
+	return "", nil
+}
+
+// leavesCancellation reports whether an attempt changes nothing about who cancels the order: it was
+// not sent, agreed to the cancellation, or only asked for the status.
+func leavesCancellation(a store.Attempt) bool {
+	agreed := a.Kind == store.AttemptCancellation && a.Agreed
+	asked := a.Kind == store.AttemptAnswer && a.Action == payment.Decoupled
+	return a.Unsent || agreed || asked
 }
 
 // unfinished reports whether the bank has neither executed nor refused the order.

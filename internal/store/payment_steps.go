@@ -25,11 +25,11 @@ func (r *Reader) Attempts(ctx context.Context, domain passerelle.DomainID, id pa
 			action, by, key, connector, means *string
 			agreed                            *bool
 		)
-		err := row.Scan(&a.ID, &a.Payment, &a.Domain, &a.Number, &a.Kind, &a.State, &created, &a.Inquiries, &action, &by, &agreed, &key, &connector, &means)
+		err := row.Scan(&a.ID, &a.Payment, &a.Domain, &a.Number, &a.Kind, &a.State, &created, &a.Inquiries, &action, &by, &agreed, &key, &connector, &means, &a.Unsent)
 		a.Created, a.Action, a.By = database.Instant(created), database.Text[payment.Action](action), database.Text[payment.Actor](by)
 		a.Agreed, a.Key, a.Connector, a.Mechanism = agreed != nil && *agreed, database.Text[string](key), database.Text[string](connector), database.Text[string](means)
 		return a, err
-	}, `SELECT id, payment_id, domain_id, number, kind, state, created, asked, action, actor, agreed, key, connector_uuid, mechanism
+	}, `SELECT id, payment_id, domain_id, number, kind, state, created, asked, action, actor, agreed, key, connector_uuid, mechanism, unsent
 		FROM attempt WHERE +domain_id = $1 AND payment_id = $2 ORDER BY number LIMIT $3`, int64(domain), int64(id), maxSteps)
 }
 
