@@ -240,29 +240,44 @@ func TestApprovalAfterAnEndlessCancellation(t *testing.T) {
 
 // TestOverdueCancellation: a bank cancels an order more than a week after the client asked for it. The
 // cancellation counted as refused in the meantime. The payment must still end with the code and the
-// actor of the request, also if the bank adds a reason of its own. When the payer refused to approve
-// the cancellation, the payer cancelled the order at the bank.
+// actor of the request, also if the bank adds a reason of its own, or if the service ended the
+// cancellation just before the connector did. When the payer refused to approve the cancellation, the
+// payer cancelled the order at the bank.
 func TestOverdueCancellation(t *testing.T) {
 	const cancelling = `,"asked":"2026-03-02T12:00:00Z","cancelling":{"step":"page","page":"https://bank.example/cancel","own":"` + order1 + `/cancellation-authorisations/3"}}`
 	for name, test := range map[string]struct {
 		approval, messages string
 		asked, code        payment.ErrorCode
 		by                 payment.Actor
+		ended              bool
 	}{
-		"by the client":             {"received", "", payment.CancelledByClient, payment.CancelledByClient, payment.ByClient},
-		"by the client, approved":   {"finalised", "", payment.CancelledByClient, payment.CancelledByClient, payment.ByClient},
-		"by the client, a reason":   {"received", `,"tppMessages":[{"category":"ERROR","code":"DS02"}]`, payment.CancelledByClient, payment.CancelledByClient, payment.ByClient},
-		"by the payer":              {"received", "", payment.CancelledByUser, payment.CancelledByUser, payment.ByPayer},
-		"refused before by a payer": {"failed", "", payment.CancelledByClient, payment.CancelledByUser, payment.ByPayer},
+		"by the client":             {"received", "", payment.CancelledByClient, payment.CancelledByClient, payment.ByClient, false},
+		"ended by the service":      {"received", "", payment.CancelledByClient, payment.CancelledByClient, payment.ByClient, true},
+		"by the client, approved":   {"finalised", "", payment.CancelledByClient, payment.CancelledByClient, payment.ByClient, false},
+		"by the client, a reason":   {"received", `,"tppMessages":[{"category":"ERROR","code":"DS02"}]`, payment.CancelledByClient, payment.CancelledByClient, payment.ByClient, false},
+		"by the payer":              {"received", "", payment.CancelledByUser, payment.CancelledByUser, payment.ByPayer, false},
+		"refused before by a payer": {"failed", "", payment.CancelledByClient, payment.CancelledByUser, payment.ByPayer, false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			statuses := []scriptedAnswer{{200, `{"transactionStatus":"ACTC"}`}, {200, `{"transactionStatus":"CANC"` + test.messages + `}`}}
+			if test.ended {
+				statuses = slices.Insert(statuses, 0, statuses[0])
+			}
 			bank := newScripted(t, map[string][]scriptedAnswer{
-				"GET order/status":                        {{200, `{"transactionStatus":"ACTC"}`}, {200, `{"transactionStatus":"CANC"` + test.messages + `}`}},
+				"GET order/status":                        statuses,
 				"GET order/cancellation-authorisations/3": once(200, `{"scaStatus":"`+test.approval+`"}`),
 			})
 			o := bank.order(strings.TrimSuffix(approvedMemory, "}") + cancelling)
 			o.Payment.State, o.Payment.Detail, o.Payment.CancelCode = payment.Pending, payment.Cancelling, test.asked
 			o.Now = o.Now.AddDate(0, 0, 7)
+			if test.ended {
+				early := *o
+				early.Now = o.Now.Add(-time.Second)
+				if report, err := early.status(); err != nil || report.Cancellation != payment.CancellationAwaiting {
+					t.Fatalf("before a week has passed: %+v, %v", report, err)
+				}
+				o.Memory, o.Payment.Detail, o.Payment.CancelCode = early.Memory, "", ""
+			}
 			if report, err := o.status(); err != nil || report.Cancellation != payment.CancellationRefused {
 				t.Fatalf("after a week: %+v, %v", report, err)
 			}

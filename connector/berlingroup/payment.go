@@ -47,7 +47,7 @@ type orderMemory struct {
 	Approval authorisation             `json:"approval,omitzero"`
 	// Cancelling is the authorisation of a present cancellation, if any. Asked is the time at which
 	// this cancellation began, or was first seen if an earlier version stored it. Overdue is the code
-	// of an earlier cancellation that the bank may still perform after cancellationLife.
+	// of the last cancellation, which the bank may still perform after it has counted as refused.
 	Cancelling *authorisation    `json:"cancelling,omitempty"`
 	Asked      time.Time         `json:"asked,omitzero"`
 	Overdue    payment.ErrorCode `json:"overdue,omitempty"`

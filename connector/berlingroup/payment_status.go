@@ -57,6 +57,7 @@ func (v *ordering) cancelling(report *payment.Report, s paymentStatus) {
 	asked := v.memory.Cancelled || v.memory.Cancelling != nil || v.Payment.CancelCode != ""
 	if v.memory.Cancelling != nil {
 		v.memory.Asked = cmp.Or(v.memory.Asked, v.memory.Cancelling.Approved, v.Now)
+		v.memory.Overdue = cmp.Or(v.Payment.CancelCode, v.memory.Overdue) // the service may end the cancellation before continues
 	}
 	switch {
 	case s.Transaction == codes.Cancelled && asked:
@@ -76,11 +77,11 @@ func (v *ordering) cancelling(report *payment.Report, s paymentStatus) {
 const cancellationLife = 7 * 24 * time.Hour
 
 // continues reports whether the order continues, also if the bank does not decide in cancellationLife.
-// The bank may still cancel the order later, so the memory keeps the code of the cancellation.
+// The bank may then still cancel the order later, so the memory keeps the code of the cancellation.
 func (v *ordering) continues(s paymentStatus) bool {
 	decided, overdue := v.memory.Cancelling.Step == failed || s.ended(), !v.Now.Before(v.memory.Asked.Add(cancellationLife))
-	if !decided && overdue {
-		v.memory.Overdue = v.Payment.CancelCode
+	if decided {
+		v.memory.Overdue = ""
 	}
 	return decided || overdue
 }
