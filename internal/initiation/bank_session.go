@@ -298,8 +298,9 @@ func cancel(ctx context.Context, bank connector.Initiator, o connector.Order) (p
 
 // continueIfRefused returns a call about a cancellation. If the bank refuses, it refuses only the
 // cancellation, so the call then asks for the status of the order. It uses the memory that the
-// connector returned with the refusal. The status may still wait for the refused cancellation. If
-// it grants the cancellation, the payer has approved in another way.
+// connector returned with the refusal. Without a status, a pending order stays as it is. The status
+// may still wait for the refused cancellation. If it grants the cancellation, the payer has approved
+// in another way.
 func continueIfRefused(call bankCall) bankCall {
 	return func(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
 		report, err := call(ctx, bank, o)
@@ -313,6 +314,9 @@ func continueIfRefused(call bankCall) bankCall {
 		}
 		if report, err = statusOnly(ctx, bank, o); report.Memory == nil {
 			report.Memory = memory
+		}
+		if err != nil && !errors.As(err, &refusal) && o.Payment.State == payment.Pending {
+			report, err = payment.Report{Status: payment.Processing, Memory: report.Memory, Requests: report.Requests, CheckAfter: report.CheckAfter}, nil
 		}
 		if report.Cancellation != payment.CancellationGranted {
 			report = withoutCancellation(report)

@@ -386,3 +386,28 @@ func TestLateGrantAfterAnAnswer(t *testing.T) {
 		})
 	}
 }
+
+// TestRefusedCancellationWithoutAStatus: a bank refuses to cancel an order that the payer has approved,
+// and then does not report the order's status. The service must not forget the refusal.
+func TestRefusedCancellationWithoutAStatus(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		p := w.onItsWay()
+		w.line.interrupts(nil, before(fails(&payment.Refusal{Code: payment.NoSpecifiedReason})))
+		w.line.breaks(nil, func(context.Context, connector.Order, exchange) (payment.Report, error) {
+			return payment.Report{Status: payment.Settled, Memory: []byte("tried"), CheckAfter: time.Hour}, errCut
+		})
+		stands, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
+		must(t, err)
+		if stands.State != payment.Pending || stands.Detail != "" || stands.CancelCode != "" {
+			t.Errorf("the payment is %s, %q with %q", stands.State, stands.Detail, stands.CancelCode)
+		}
+		w.wantAttempt(t, p.ID, "answered")
+		w.wantNotes(t, p.ID, "cancellationRefused bank")
+		stored, err := w.db.Attempt(t.Context(), w.domain.ID, p.ID)
+		must(t, err)
+		next := time.UnixMicro(column[int64](w, `SELECT next_check FROM payment`)[0])
+		if string(stored.Memory) != "tried" || next.Sub(noon) < time.Hour {
+			t.Errorf("the memory is %q, and the next check is in %v", stored.Memory, next.Sub(noon))
+		}
+	})
+}
