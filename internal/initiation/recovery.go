@@ -252,11 +252,12 @@ func (s bankSession) waitAfter(report payment.Report, why error) time.Duration {
 }
 
 // requestedWait returns the wait that the bank requested when it refused a call. It is zero without
-// such a request.
+// such a request. It leaves time to send an order again several times before the bank forgets its
+// key.
 func (s bankSession) requestedWait(report payment.Report) time.Duration {
 	longest := longestBankWait
 	if s.repeatable {
-		longest = longestRepeatable
+		longest = min(longestRepeatable, keyLife(s.bank)/4)
 	}
 	return min(max(report.CheckAfter, 0), longest)
 }
