@@ -264,9 +264,10 @@ func TestRefusedAnswerAboutACancellation(t *testing.T) {
 // TestStatusAfterARefusedAnswer: a bank refuses the payer's "yes" to a cancellation, and its status then
 // mentions the cancellation. If it was granted, the code must name the client. If the status still waits,
 // its question must not become a question about the payment: "no" would reject a payment that the bank
-// executes.
+// executes. If the bank declined the order, its text must stay.
 func TestStatusAfterARefusedAnswer(t *testing.T) {
 	psu := asksAbout(payment.Awaiting, payment.PSUValidation)
+	declined := payment.Report{Status: payment.Declined, Cancellation: payment.CancellationAwaiting, Code: payment.InsufficientFunds, Description: "Too little money."}
 	for name, test := range map[string]struct {
 		status payment.Report
 		want   payment.State
@@ -275,6 +276,7 @@ func TestStatusAfterARefusedAnswer(t *testing.T) {
 	}{
 		"granted":       {payment.Report{Status: payment.Declined, Cancellation: payment.CancellationGranted}, payment.Rejected, payment.CancelledByClient, "cancellationGranted client"},
 		"still waiting": {psu, payment.Validating, "", "cancellationRefused bank"},
+		"declined":      {declined, payment.Rejected, payment.InsufficientFunds, "cancellationOvertaken bank"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, w *fixture) {
@@ -287,6 +289,9 @@ func TestStatusAfterARefusedAnswer(t *testing.T) {
 				must(t, err)
 				if stands.State != test.want || stands.ErrorCode != test.code || stands.Detail != "" || stands.Action != "" {
 					t.Errorf("the payment is %s, %q with %q and action %q", stands.State, stands.Detail, stands.ErrorCode, stands.Action)
+				}
+				if stands.ErrorDescription != test.status.Description {
+					t.Errorf("the description is %q", stands.ErrorDescription)
 				}
 				w.wantNotes(t, p.ID, "cancelling client", test.note)
 			})

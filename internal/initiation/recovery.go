@@ -140,9 +140,10 @@ func (s bankSession) limitCancellation(report payment.Report, now time.Time) pay
 }
 
 // withoutCancellation removes the cancellation from a report. If the bank waits for the
-// cancellation, the action and the description belong to it, and are removed too.
+// cancellation, the action and the description belong to it, and are removed too. The description of
+// an order that has ended belongs to the order.
 func withoutCancellation(report payment.Report) payment.Report {
-	if report.Cancellation == payment.CancellationAwaiting {
+	if report.Cancellation == payment.CancellationAwaiting && unfinished(report) {
 		report.Action, report.ValidateURI, report.Fields, report.Description = "", "", nil, ""
 	}
 	report.Cancellation = ""
