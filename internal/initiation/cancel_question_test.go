@@ -416,3 +416,18 @@ func TestRefusedCancellationWithoutAStatus(t *testing.T) {
 		}
 	})
 }
+
+// TestCancellationWithoutARequest: an older process, during an upgrade, stores a bank's report about a
+// cancellation that has ended. The next report must end it again, not only after a week.
+func TestCancellationWithoutARequest(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		p := w.onItsWay()
+		w.execute(`UPDATE payment SET state_detail = 'cancelling', action = 'decoupled'`)
+		w.line.breaks(nil, answers(asksAbout(payment.Processing, payment.Decoupled)))
+		w.runDue(t, w.Initiation, w.later(time.Hour), one)
+		if stands := w.stored(p.ID); stands.State != payment.Pending || stands.Detail != "" || stands.Action != "" {
+			t.Errorf("the payment is %s, %q with action %q", stands.State, stands.Detail, stands.Action)
+		}
+		w.wantNotes(t, p.ID, "cancellationRefused bank")
+	})
+}

@@ -124,12 +124,12 @@ const cancellationLife = 7 * 24 * time.Hour
 // limitCancellation ends a cancellation for which the bank still waits after cancellationLife. Without
 // this limit, the client could never ask the bank again. The bank may continue to report the ended
 // cancellation, so a report that waits for a cancellation without a request loses this part and the
-// action, which belongs to the cancellation.
+// action, which belongs to the cancellation. An older process may have stored such a report.
 func (s bankSession) limitCancellation(report payment.Report, now time.Time) payment.Report {
-	waits := report.Cancellation == payment.CancellationAwaiting
-	ends := s.payment.Detail == payment.Cancelling && (waits || report.Cancellation == "" && unfinished(report)) &&
-		!now.Before(s.attempt.Created.Add(cancellationLife))
-	if !ends && !(waits && s.payment.CancelCode == "") {
+	waits, requested := report.Cancellation == payment.CancellationAwaiting, s.payment.CancelCode != ""
+	over := !requested || !now.Before(s.attempt.Created.Add(cancellationLife))
+	ends := over && s.payment.Detail == payment.Cancelling && (waits || report.Cancellation == "" && unfinished(report))
+	if !ends && (requested || !waits) {
 		return report
 	}
 	report = withoutCancellation(report)
