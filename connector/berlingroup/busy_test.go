@@ -7,7 +7,7 @@ import (
 )
 
 // TestBusyBanks checks that the connector passes on the wait that a bank requests when the bank
-// refuses to report the status of an order, or to take an order that the service repeats.
+// refuses to report the status of an order, or to take an order, also one that the service repeats.
 func TestBusyBanks(t *testing.T) {
 	for asked, want := range map[string]time.Duration{"3600": time.Hour, "": 0} {
 		for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
@@ -20,9 +20,11 @@ func TestBusyBanks(t *testing.T) {
 			if report, err := w.initiator().Status(t.Context(), o); err == nil || report.CheckAfter != want {
 				t.Errorf("after %d with %q, the next check is in %v, want %v (%v)", status, asked, report.CheckAfter, want, err)
 			}
-			o.Memory, o.Repeated = nil, true
-			if report, err := w.initiator().Initiate(t.Context(), o); err == nil || report.CheckAfter != want {
-				t.Errorf("after %d with %q for the order, the next check is in %v, want %v (%v)", status, asked, report.CheckAfter, want, err)
+			o.Memory = nil
+			for _, o.Repeated = range []bool{false, true} {
+				if report, err := w.initiator().Initiate(t.Context(), o); err == nil || report.CheckAfter != want {
+					t.Errorf("after %d with %q for the order (repeated: %t), the next check is in %v, want %v (%v)", status, asked, o.Repeated, report.CheckAfter, want, err)
+				}
 			}
 		}
 	}
