@@ -118,16 +118,16 @@ func concludeAct(a store.Attempt, report payment.Report) payment.Report {
 	return report
 }
 
-// cancellationLife is how long a cancellation waits after the last act on the payment.
-const cancellationLife = 7 * 24 * time.Hour
+// longestCancellation is how long a cancellation waits after the last act on the payment.
+const longestCancellation = 7 * 24 * time.Hour
 
-// limitCancellation ends a cancellation for which the bank still waits after cancellationLife. Without
-// this limit, the client could never ask the bank again. The bank may continue to report the ended
-// cancellation, so a report that waits for a cancellation without a request loses this part and the
-// action, which belongs to the cancellation. An older process may have stored such a report.
+// limitCancellation ends a cancellation for which the bank still waits after longestCancellation.
+// Without this limit, the client could never ask the bank again. The bank may continue to report the
+// ended cancellation, so a report that waits for a cancellation without a request loses this part and
+// the action, which belongs to the cancellation. An older process may have stored such a report.
 func (s bankSession) limitCancellation(report payment.Report, now time.Time) payment.Report {
 	waits, requested := report.Cancellation == payment.CancellationAwaiting, s.payment.CancelCode != ""
-	over := !requested || !now.Before(s.attempt.Created.Add(cancellationLife))
+	over := !requested || !now.Before(s.attempt.Created.Add(longestCancellation))
 	ends := over && s.payment.Detail == payment.Cancelling && (waits || report.Cancellation == "" && unfinished(report))
 	if !ends && (requested || !waits) {
 		return report
