@@ -149,8 +149,9 @@ During a cancellation, the payment is validating or pending with the state detai
 disappears in one of three ways:
 
 - The bank grants the cancellation. The payment is rejected. The error code shows who asked for the cancellation.
-- The bank or the payer refuses the cancellation, or nobody acts for a week. The payment continues, and the client can
-  request another cancellation.
+- The bank or the payer refuses the cancellation, or it lasts a week. The week begins with the last act of the client or
+  the payer. Each ` + "`resume`" + ` is such an act, also that of a hosted page which waits for the bank. At banks of the Berlin
+  Group, the week begins with the request. The payment continues, and the client can request another cancellation.
 - The payment ends in another way first. In this case, the outcome at the bank determines the state.
 
 When a cancellation ends, the bank may ask about the payment instead. An answer with ` + "`fields`" + `, or the
