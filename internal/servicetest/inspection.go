@@ -86,10 +86,10 @@ func Paper(ctx context.Context, t testing.TB) {
 	}
 }
 
-// HiddenOnPaper is a script that looks at closed sections without forms. It returns whether the page
-// has such sections, and the number of their elements that are not visible.
+// HiddenOnPaper is a script that looks at closed sections without a part of a form. It returns whether
+// the page has such sections, and the number of their elements that are not visible.
 const HiddenOnPaper = `(() => {
-	const parts = [...document.querySelectorAll("main details:not([open], :has(form)) > :not(summary)")];
+	const parts = [...document.querySelectorAll("main details:not([open], :has(form), form details) > :not(summary)")];
 	return [parts.length > 0, parts.filter((part) => !part.checkVisibility()).length].join(" ");
 })()`
 
