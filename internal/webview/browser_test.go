@@ -267,7 +267,7 @@ func TestASearchForABankSaysTheNumberOfMatches(t *testing.T) {
 	typeSearch(browser, t, "ville 0051", `#found li:only-child a[href*="000000000051"]`)
 	got, err := chromedp.Run(browser, chromedp.Evaluate[string](`[window.said.isConnected, window.said.textContent, document.querySelectorAll("#found [role=status]").length, ...["#found a[href*=country]", "footer a"].map((link) => document.querySelector(link).search.includes("search=ville"))].join()`))
 	must(t, err)
-	if got != "true,Matches in France: 1,1,true,true" {
+	if got != "true,Matches (France): 1,1,true,true" {
 		t.Errorf("the status: %s", got)
 	}
 }

@@ -98,7 +98,7 @@ func TestTheCountryIsPreset(t *testing.T) {
 	s := start(t, storetest.SQLite(t), european)
 	page := s.open(t, s.create(t, nil).ID, nil)
 	for accept, want := range map[string]string{
-		"de-AT, en;q=0.5": "Banks in Austria: 1", "de-DE": "Banks in Germany: 1", "en-US": "Banks in France: 2", "": "Banks in France: 2", "pt": "Banks in France: 2", "en;q=0.8, nl-BE": "Banks in Belgium: 1",
+		"de-AT, en;q=0.5": "Banks (Austria): 1", "de-DE": "Banks (Germany): 1", "en-US": "Banks (France): 2", "": "Banks (France): 2", "pt": "Banks (France): 2", "en;q=0.8, nl-BE": "Banks (Belgium): 1",
 	} {
 		request := s.request(t, http.MethodGet, page)
 		request.Header.Set("Accept-Language", accept)
