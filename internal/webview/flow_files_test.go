@@ -94,7 +94,7 @@ func TestFilesAreHandedOver(t *testing.T) {
 		p.choose(done, "preview", "january.csv", january, "november.csv", november).shows(t, "Something is missing between 3 November 2026 and 1 January 2027: -€15.00 in total.", "2, of which 0 new")
 		p.click(done, "Back to the connection").shows(t, "Import statement files", " checked", "Until you stop sharing.").lacks(t, "asks you again", "FR7630006000011234567890189", "No files imported yet")
 		p.open(p.link("manage")).shows(t, "Statement files", "Current account …\u20600189", "Updated on").lacks(t, "FR76")
-		p.open(strings.Replace(p.link("manage"), "/en/", "/de/", 1)).shows(t, "Konto\u00adauszugs\u00addateien").lacks(t, "Statement files")
+		p.open(strings.Replace(p.link("manage"), "/en/", "/de/", 1)).shows(t, "Konto\u00adauszugs\u00addateien", ">Ko</span>").lacks(t, "Statement files")
 	})
 }
 

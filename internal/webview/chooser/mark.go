@@ -26,8 +26,9 @@ const (
 	markColors = 12
 )
 
-// NewMark returns the mark of an institution that has no logo.
+// NewMark returns the mark of an institution that has no logo. Soft hyphens in the name do not count.
 func NewMark(name string) Mark {
+	name = strings.ReplaceAll(name, "\u00ad", "")
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(name)) // a write to a hash does not fail
 	n := sum.Sum32()
