@@ -258,7 +258,7 @@ func (pc *pageContext) fileAccounts(r imports.FileReport) []shownFileAccount {
 			a.Balance = pc.words.Say("files.balance", dateText(pc.words, of.Closing.Date), pc.money(of, of.Closing.Amount))
 		}
 		if stored.Removed > 0 {
-			a.Counts += " " + pc.words.Say("files.removed", stored.Removed)
+			a.Counts += ". " + pc.words.Say("files.removed", stored.Removed)
 		}
 		for _, g := range stored.Gaps {
 			a.Gaps = append(a.Gaps, pc.words.Say("files.gap", dateText(pc.words, g.After), dateText(pc.words, g.Before), pc.money(of, g.Missing)))

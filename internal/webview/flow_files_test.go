@@ -23,6 +23,10 @@ const (
 	november = "account,currency,date,amount,balance,wording\nFR7630006000011234567890189,EUR,2026-11-02,-10.00,90.00,Rent\nFR7630006000011234567890189,EUR,2026-11-03,5.00,95.00,Tea\n"
 	// january begins with a balance that differs from the last balance of november.
 	january = "account,currency,date,amount,balance,wording\nFR7630006000011234567890189,EUR,2027-01-02,-10.00,70.00,Rent\n"
+	// corrected replaces the statement that issued has for the same days.
+	issued    = ":20:A\n:25:FR7630006000011234567890189\n:60F:C261031EUR100,00\n:61:261102C10,00NTRFNONREF\n:86:Rent\n:62F:C261105EUR110,00\n-\n"
+	corrected = ":20:A\n:25:FR7630006000011234567890189\n:60F:C261031EUR100,00\n:61:261102C11,00NTRFNONREF\n:86:Rent\n:62F:C261105EUR111,00\n-\n"
+
 	damaged = "account,currency,date,amount,wording\nFR7630006000011234567890189,EUR,2026-11-31,-10.00,<b>Rent</b>\n"
 )
 
@@ -114,6 +118,15 @@ func TestFilesOfAPersonWithThousandAccounts(t *testing.T) {
 			p.choose(p.choose(page, "preview", "november.csv", file), "import").shows(t, "The files were imported.")
 		}
 		p.open(p.link("manage")).shows(t, "Updated on").lacks(t, "No files imported yet")
+	})
+}
+
+// A corrected statement removes stored transactions. The page says so in a sentence of its own.
+func TestFilesThatCorrectOthers(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		page := p.click(p.open(p.link("manage", "connection_id", p.fileConnection())), "Import statement files")
+		page = p.choose(p.choose(page, "preview", "issued.sta", issued), "import")
+		p.choose(page, "preview", "corrected.sta", corrected).shows(t, "<dd>1, of which 1 new. A correction removes 1.</dd>")
 	})
 }
 
