@@ -263,11 +263,11 @@ var whole = []string{
 
 var simplified = strings.NewReplacer(whole...)
 
-// folded returns a text in small letters, without accents and soft hyphens, for comparisons. It also
-// replaces the letters that the variable whole lists.
+// folded returns a text in small letters and without accents, for comparisons. It also replaces the
+// letters that the variable whole lists.
 func folded(text string) string {
 	bare := strings.Map(func(character rune) rune {
-		if unicode.In(character, unicode.Mn, unicode.Cf) {
+		if unicode.Is(unicode.Mn, character) {
 			return -1
 		}
 		return character
