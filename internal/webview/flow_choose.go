@@ -111,7 +111,7 @@ func (w *Webview) askCredentials(pc *pageContext, t *flowSession, b wire.Bank, o
 	body := credentialsBody{flowBody: pc.body(t, on.key()), Institution: w.entryOf(b, ""), Unknown: t.User == 0, Once: randomText()}
 	body.Title, body.Bank, body.frame = pc.words.Say("credentials.title", b.Name), b.Name, body.at(stepsOfConnect, 2)
 	body.Action, body.Step, body.Button = pc.to(t, bankStep, b.UUID, "by", string(on.Mechanism)), "begin", pc.words.Say(on.key()+".button")
-	body.Questions, body.Promise = t.Filter.entries(b, asked(b, on), pc.values, pc.problem.field), pc.words.Say(t.Filter.promise())
+	body.Questions, body.Promise = t.Filter.entries(b, asked(b, on), pc.values, pc.problem), pc.words.Say(t.Filter.promise())
 	for _, other := range waysOf(b) {
 		if other != on {
 			body.Others = append(body.Others, otherWay{pc.words.Say(other.key() + ".other"), pc.to(t, bankStep, b.UUID, "by", string(other.Mechanism))})
@@ -133,7 +133,7 @@ func (w way) key() string { return "credentials." + string(w.Mechanism) }
 // into the link. The person's own values, in the argument `supplied`, replace the client's values.
 // entries does not show the client's secret values. The service adds them when the person submits
 // the form.
-func (f filter) entries(b wire.Bank, fields []payment.Field, supplied map[string]string, wrong string) []question.Question {
+func (f filter) entries(b wire.Bank, fields []payment.Field, supplied map[string]string, mistake problem) []question.Question {
 	shown, held := map[string]string{}, f.Values[b.ID]
 	fields = slices.Clone(fields)
 	for i := range fields {
@@ -146,7 +146,7 @@ func (f filter) entries(b wire.Bank, fields []payment.Field, supplied map[string
 		}
 	}
 	maps.Copy(shown, supplied)
-	return question.All(fields, shown, wrong)
+	return question.All(fields, shown, mistake.wrong(fields))
 }
 
 // begin connects the person to the chosen institution.

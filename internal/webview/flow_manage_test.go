@@ -121,7 +121,8 @@ func TestSavedCountsEverything(t *testing.T) {
 	})
 }
 
-// A change is also confirmed while the service cannot read the connection.
+// A change is also confirmed while the service cannot read the connection. After the repair, an old
+// form without a password marks none of the lists to share.
 func TestSavedOnABrokenConnection(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")
@@ -130,6 +131,8 @@ func TestSavedOnABrokenConnection(t *testing.T) {
 		page = p.open(p.link("manage", "connection_id", id)).shows(t, "did not accept these sign-in details")
 		accounts, _ := page.offered()
 		p.send(page, "share", "account", accounts[0]).shows(t, "Saved. test application sees 1 account of Banque Exemple.", "did not accept these sign-in details")
+		p.settled(p.send(page, "fill", "field.login", "anna", "field.password", customers.Password)).shows(t, "works again")
+		p.send(page, "fill", "field.login", "anna").shows(t, "Something is missing", "<fieldset>").lacks(t, "<fieldset aria-invalid")
 	})
 }
 

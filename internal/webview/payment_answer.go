@@ -197,10 +197,8 @@ func (w *Webview) proceed(pc *pageContext, s *payerSession, err error, step stri
 
 // problem is a mistake that the payer can correct.
 type problem struct {
-	// key is the key of the text for the payer.
-	key string
-	// field is the payment field with the mistake, if any.
-	field string
+	key   string // of the text for the payer
+	field string // the payment field with the mistake, if any
 }
 
 // wrong returns the field with the mistake. If an institution refused the only value of a form, this
@@ -212,11 +210,12 @@ func (p problem) wrong(fields []payment.Field) string {
 	return p.field
 }
 
-// problems maps the field of a mistake to the key of its text. A row applies to each field with a
-// name that begins with the row's field.
+// problems maps the field of a mistake to the key of its text. The first row applies with a field
+// that begins the name of the wrong field.
 var problems = []struct{ field, key string }{
 	{"connector_uuid", "problem.bank"},
 	{"fields.", "problem.field"},
+	{"payer.label", "problem.field"},
 	{"payer", "problem.account"},
 	{"id_terms", "problem.terms"},
 }

@@ -95,7 +95,7 @@ func TestWhatABankNeedsIsAskedFor(t *testing.T) {
 			"field.login": {"12345"}, "field.kind": {"private"},
 		}
 		for missing, problem := range map[string]string{
-			"holder": "account to pay from is missing", "number": "account to pay from is missing",
+			"holder": "Something that your bank needs is missing", "number": "account to pay from is missing",
 			"field.login": "Something that your bank needs is missing", "field.kind": "Something that your bank needs is missing",
 		} {
 			form := url.Values{}
