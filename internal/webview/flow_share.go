@@ -61,8 +61,8 @@ type shareable struct {
 	subscriptions []bankstore.StoredSubscription
 }
 
-// shareable reads at most mostItems accounts and subscriptions. An institution has no more of them,
-// apart from deleted ones.
+// shareable reads at most mostItems accounts and subscriptions. An institution has no more of them.
+// The result may lack new ones while a synchronisation replaces all of them.
 func (w *Webview) shareable(pc *pageContext, s *flowConnection) (shareable, error) {
 	var err error
 	all, data, most := shareable{}, bankstore.From(w.DB), store.Window{Limit: mostItems}
