@@ -296,7 +296,7 @@ func checkColor(field, value string, contrast float64) error {
 
 func checkConfig(client store.Client) error {
 	if len(client.Config) > maxConfigKeys {
-		return passerelle.InvalidField("config", "must have at most %d keys", maxConfigKeys)
+		return passerelle.InvalidField("config", "an application has at most %d keys", maxConfigKeys)
 	}
 	for _, key := range slices.Sorted(maps.Keys(client.Config)) {
 		if err := cmp.Or(passerelle.CheckLine("config", key, maxConfigKey), passerelle.CheckText("config."+key, client.Config[key], maxConfigValue)); err != nil {

@@ -170,6 +170,7 @@ func TestLogoKeysAndTextsOfAClient(t *testing.T) {
 		}
 
 		d.wants(page, page+"/config", 422, "Key:", "key", " ", "value", "x", "act", "set")
+		d.wants(page, page+"/config", 422, "<p>Value: ", "key", "webview.origins", "value", "shop", "act", "set")
 		d.wants(page, page+"/config", 400, "", "key", "a", "act", "other")
 		d.wants(page, page+"/config", 303, "", "key", "first", "value", hostile, "act", "set")
 		d.wants(page, page+"/config", 303, "", "key", "second", "value", "two\r\nlines", "act", "set")

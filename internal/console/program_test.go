@@ -48,6 +48,13 @@ func TestConnectorPrograms(t *testing.T) {
 
 		at := fmt.Sprint(listOfPrograms, "/", number)
 		d.wants(listOfPrograms, at+"/check", 303, "")
+		must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error {
+			tx.Unit().Exec(`UPDATE connector_program SET uuid = 'another'`)
+			return nil
+		}))
+		if a := d.wants(listOfPrograms, at+"/check", 422, "UUID: the program at"); strings.Contains(a.body, "aria-invalid") {
+			t.Errorf("a message about a program marks a field of the form for another: %s", a.body)
+		}
 		d.wants(listOfPrograms, listOfPrograms+"/7/check", 404, "")
 		d.wants(listOfPrograms, at+"/remove", 422, "Number: must be", "number", "1")
 		d.wants(listOfPrograms, at+"/remove", 303, "", "number", fmt.Sprint(number))

@@ -94,7 +94,7 @@ func (pc *Context) Reports(err error) bool {
 
 // fieldLabels maps the names of the API's fields to the labels of the fields in forms.
 var fieldLabels = map[string]string{
-	"instructions[0].amount": "Amount", "instructions": "Amount", "config": "Key", "uuid": "Address",
+	"instructions[0].amount": "Amount", "instructions": "Amount", "config": "Key", "uuid": "UUID",
 	"event": "Event", "url": "URL", "id_auth": "Authentication provider", "id_service": "Application", "id_user": "Only for user",
 	"data": "Payload", "since": "Since", "config.url": "Token endpoint", "config.client_id": "Client id", "config.client_secret": "Client secret",
 	"config.public_cert": "Certificate", "config.private_cert": "Private key",
@@ -123,6 +123,9 @@ func labelled(wrong *passerelle.Error) string {
 	rest, named := strings.CutPrefix(wrong.Message, wrong.Field+": ")
 	list, number := itemOf(wrong.Field)
 	label := fieldLabels[list]
+	if label == "" && strings.HasPrefix(list, "config.") { // the key of an application's text
+		label = "Value"
+	}
 	if !named || label == "" {
 		return wrong.Message
 	}
