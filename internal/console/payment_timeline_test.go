@@ -69,12 +69,13 @@ func TestTimelineOfAPayment(t *testing.T) {
 	})
 }
 
-// A payment can have thousands of notes. The page shows the newest 1,000, and says that there are
-// more.
+// A payment can have thousands of notes. The page and the support file have the newest 1,000, and
+// say that there are more. The API returns all of them.
 func TestTimelineOfManyNotes(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
-		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
+		token := d.Token("payments:admin")
+		id := d.Create(token, servicetest.Draft())
 		note := func(from, to int) {
 			p, err := d.DB.Payment(t.Context(), d.Domain.ID, passerelle.PaymentID(id), false)
 			must(t, err)
@@ -90,6 +91,14 @@ func TestTimelineOfManyNotes(t *testing.T) {
 			notes := strings.Count(a.body, "An operator recorded the outcome.")
 			if text := words(a.body); notes != 1000 || strings.Contains(text, omitted) != (c.first > 1) || !strings.Contains(text, fmt.Sprintf("reason %d.", c.first)) || strings.Contains(text, fmt.Sprintf("reason %d.", c.first-1)) {
 				t.Errorf("of %d notes, the page shows %d: %.3000s", c.to, notes, text)
+			}
+			file := d.get(d.paymentPath(id) + "/support").body
+			if notes := strings.Count(file, "An operator recorded the outcome."); notes != 1000 || strings.Contains(file, omitted) != (c.first > 1) {
+				t.Errorf("of %d notes, the support file has %d: %.3000s", c.to, notes, file)
+			}
+			all := d.OK(d.Call("GET", fmt.Sprintf("/payments/%d?expand=timeline", id), token, nil)).Body
+			if notes := strings.Count(string(all), `"reason `); notes != c.to {
+				t.Errorf("of %d notes, the API returns %d: %.3000s", c.to, notes, all)
 			}
 		}
 	})

@@ -19,8 +19,8 @@ type TimelineRow struct {
 
 // Timeline lists the entries of payments of a domain, oldest first. It executes one query for
 // transitions and one for notes, for any number of payments. The notes of a change precede its
-// transitions. The argument notes limits the number of notes of all payments together to the newest
-// ones. Zero means no limit.
+// transitions. If the argument notes is not zero, the list has at most this number of notes, the
+// newest ones. Such a limit needs exactly one payment.
 func (r *Reader) Timeline(ctx context.Context, domain passerelle.DomainID, ids []passerelle.PaymentID, notes int) (map[passerelle.PaymentID][]TimelineRow, error) {
 	lines := map[passerelle.PaymentID][]TimelineRow{}
 	if len(ids) == 0 {
