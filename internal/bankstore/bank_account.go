@@ -91,16 +91,17 @@ type AccountFilter struct {
 
 func (f AccountFilter) selection() database.Selection {
 	s := database.Selection{From: "bank_account a"}
-	s = s.And("a.domain_id = $%d", int64(f.Domain)).And("a.user_id = $%d", int64(f.User))
+	if f.Connection == 0 {
+		s = s.And("a.domain_id = $%d AND a.user_id = $%d", int64(f.Domain), int64(f.User))
+	} else { // without +, SQLite can read all accounts of the user
+		s = s.And("a.connection_id = $%d AND +a.domain_id = $%d AND +a.user_id = $%d", int64(f.Connection), int64(f.Domain), int64(f.User))
+	}
 	s = s.And(standing("a.connection_id"))
 	if !f.Disabled && !f.All {
 		s = s.And("a.disabled IS NULL")
 	}
 	if !f.All {
 		s = s.And("a.deleted IS NULL")
-	}
-	if f.Connection != 0 {
-		s = s.And("a.connection_id = $%d", int64(f.Connection))
 	}
 	if f.Connections != nil {
 		s = database.Among(s, "a.connection_id", f.Connections)

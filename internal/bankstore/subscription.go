@@ -61,16 +61,17 @@ type SubscriptionFilter struct {
 }
 
 func (f SubscriptionFilter) where(c *database.Clauses) {
-	c.And("s.domain_id = %s AND s.user_id = %s", int64(f.Domain), int64(f.User))
+	if f.Connection == 0 {
+		c.And("s.domain_id = %s AND s.user_id = %s", int64(f.Domain), int64(f.User))
+	} else { // without +, SQLite can read all subscriptions of the user
+		c.And("s.connection_id = %s AND +s.domain_id = %s AND +s.user_id = %s", int64(f.Connection), int64(f.Domain), int64(f.User))
+	}
 	c.And(standing("s.connection_id"))
 	if !f.Disabled && !f.All {
 		c.And("s.disabled IS NULL")
 	}
 	if !f.All {
 		c.And("s.deleted IS NULL")
-	}
-	if f.Connection != 0 {
-		c.And("s.connection_id = %s", int64(f.Connection))
 	}
 	if f.Connections != nil {
 		c.All = append(c.All, "s.connection_id IN ("+database.AnyOf(c, f.Connections)+")")

@@ -218,9 +218,12 @@ func (h *userAccounts) accountQueries() map[string]query {
 	return map[string]query{
 		"accounts":                 {run: list(func(*bankstore.AccountFilter) {}), index: "bank_account_of_user (domain_id=? AND user_id=? AND id>?)"},
 		"accounts, all":            {run: list(func(f *bankstore.AccountFilter) { f.All = true }), index: "bank_account_of_user (domain_id=? AND user_id=? AND id>?)"},
-		"accounts of a connection": {run: list(func(f *bankstore.AccountFilter) { f.Connection = h.Connection.ID }), index: "bank_account_of_", sorts: "the accounts of a connection, at most a thousand"},
-		"… of several":             {run: list(func(f *bankstore.AccountFilter) { f.Connections = []passerelle.ConnectionID{1, 2} }), index: "bank_account_of_user (domain_id=? AND user_id=?", sorts: "the accounts of a page of connections"},
-		"accounts by their ids":    {run: list(func(f *bankstore.AccountFilter) { f.IDs = []passerelle.AccountID{1, 2} }), index: "a USING INTEGER PRIMARY KEY (rowid=?)", sorts: "the accounts that are asked for"},
+		"accounts of a connection": {run: list(func(f *bankstore.AccountFilter) { f.Connection = h.Connection.ID }), index: "bank_account_of_connection (connection_id=? AND id>?)"},
+		"accounts of a connection counted": {run: reading(func() (int64, error) {
+			return bankstore.From(db).CountBankAccounts(ctx, bankstore.AccountFilter{Domain: h.domain, User: 7, Connection: h.Connection.ID})
+		}), index: "bank_account_of_connection (connection_id=?"},
+		"… of several":          {run: list(func(f *bankstore.AccountFilter) { f.Connections = []passerelle.ConnectionID{1, 2} }), index: "bank_account_of_user (domain_id=? AND user_id=?", sorts: "the accounts of a page of connections"},
+		"accounts by their ids": {run: list(func(f *bankstore.AccountFilter) { f.IDs = []passerelle.AccountID{1, 2} }), index: "a USING INTEGER PRIMARY KEY (rowid=?)", sorts: "the accounts that are asked for"},
 		"accounts counted": {run: reading(func() (int64, error) {
 			return bankstore.From(db).CountBankAccounts(ctx, bankstore.AccountFilter{Domain: h.domain, User: 7})
 		}), index: "bank_account_of_user (domain_id=? AND user_id=?"},
@@ -339,7 +342,8 @@ func (h *userAccounts) documentQueries() map[string]query {
 	return map[string]query{
 		"subscriptions of a connection": {run: reading(func() ([]bankstore.StoredSubscription, error) {
 			return bankstore.From(db).Subscriptions(ctx, of, store.Window{Limit: 5})
-		}), index: "subscription", sorts: "the subscriptions of a connection, at most a thousand"},
+		}), index: "subscription_of_connection (connection_id=? AND id>?)"},
+		"subscriptions of a connection counted": {run: reading(func() (int64, error) { return bankstore.From(db).CountSubscriptions(ctx, of) }), index: "subscription_of_connection (connection_id=?"},
 		"subscriptions counted": {run: reading(func() (int64, error) {
 			return bankstore.From(db).CountSubscriptions(ctx, bankstore.SubscriptionFilter{Domain: h.domain, User: 7})
 		}), index: "subscription_of_user (domain_id=? AND user_id=?"},
