@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -32,6 +33,19 @@ func TestLongWordsInABrowser(t *testing.T) {
 	p.do(servicetest.Shown(`main td.words`))
 	if got := p.value(`document.querySelector("main td.words").offsetHeight < 60`); got != "true" {
 		t.Errorf("the name is squeezed: it is %s pixels wide", p.value(`document.querySelector("main td.words").offsetWidth`))
+	}
+}
+
+// TestWrongFieldsInABrowser checks that a wrong field has a frame, also in the search box of each page.
+func TestWrongFieldsInABrowser(t *testing.T) {
+	t.Parallel()
+	p := arriveAt(t, servicetest.Start(t, storetest.SQLite(t), servicetest.Options{}), operators.Viewer, 1280, 900)
+	for _, path := range []string{"/payments?id=odd", "/search?q=" + strings.Repeat("x", 201)} {
+		p.open(p.domainPath(path))
+		p.do(servicetest.Shown(`[aria-invalid]`))
+		if got := p.value(`getComputedStyle(document.querySelector("[aria-invalid]")).boxShadow`); !strings.Contains(got, "inset") {
+			t.Errorf("%.20s: the wrong field has the shadow %s", path, got)
+		}
 	}
 }
 

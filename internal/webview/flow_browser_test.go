@@ -112,6 +112,10 @@ func TestFlowsInABrowser(t *testing.T) {
 			p.do(chromedp.SetValue(`#field\.login`, "anna"), chromedp.SetValue(`#field\.password`, customers.Password), chromedp.Click(step("begin")+` button`))
 			p.do(servicetest.Shown(step("share")), chromedp.Click(step("share")+` button:not([name])`))
 			p.see(`#problem`, "share-nothing")
+			framed, err := chromedp.Run(p.ctx, chromedp.Evaluate[bool](`[...document.querySelectorAll("fieldset .choices")].every((list) => getComputedStyle(list).outlineStyle === "solid")`))
+			if must(t, err); !framed {
+				t.Error("the lists that the message is about have no frame")
+			}
 		})
 	}
 }
