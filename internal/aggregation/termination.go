@@ -54,11 +54,12 @@ func (a *Aggregation) terminateAll(ctx context.Context, d passerelle.Domain, due
 	var errs []error
 	for uuid, all := range of {
 		ending.Go(func() {
-			err := background.Guard(func() error { return a.terminateEach(ctx, d, all) })
+			var mute bool
+			err := background.Guard(func() (err error) { mute, err = a.terminateEach(ctx, d, all); return err })
 			mu.Lock()
 			defer mu.Unlock()
-			if errors.Is(err, errSilent) {
-				silent[uuid], err = true, nil
+			if mute {
+				silent[uuid] = true
 			}
 			errs = append(errs, err)
 		})
@@ -67,43 +68,40 @@ func (a *Aggregation) terminateAll(ctx context.Context, d passerelle.Domain, due
 	return errors.Join(errs...)
 }
 
-// errSilent means that an institution did not respond in time.
-var errSilent = errors.New("the institution does not respond")
-
-// terminateEach tries the terminations of one connector until one of them fails with errSilent.
-func (a *Aggregation) terminateEach(ctx context.Context, d passerelle.Domain, all []bankstore.Termination) error {
+// terminateEach tries the terminations of one connector until the institution does not respond in
+// time. It then returns true.
+func (a *Aggregation) terminateEach(ctx context.Context, d passerelle.Domain, all []bankstore.Termination) (bool, error) {
 	var failed error
 	for _, t := range all {
-		err := a.terminate(ctx, d, t)
-		if errors.Is(err, errSilent) {
-			return err
-		}
+		silent, err := a.terminate(ctx, d, t)
 		failed = errors.Join(failed, err)
+		if silent {
+			return true, failed
+		}
 	}
-	return failed
+	return false, failed
 }
 
-func (a *Aggregation) terminate(ctx context.Context, d passerelle.Domain, t bankstore.Termination) error {
+// terminate tries to end one consent. It returns true if the institution does not respond in time.
+func (a *Aggregation) terminate(ctx context.Context, d passerelle.Domain, t bankstore.Termination) (bool, error) {
 	now := a.now(d)
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {
 		bankstore.In(tx).TryTermination(t, now.Add(min(firstTermination<<min(t.Tries, 11), longestTermination)))
 		return nil
 	})
 	if errors.Is(err, store.ErrConflict) {
-		return nil // another process is trying
+		return false, nil // another process is trying
 	}
 	if err != nil {
-		return fmt.Errorf("claim the termination of the consent of connection %d: %w", t.Connection, err)
+		return false, fmt.Errorf("claim the termination of the consent of connection %d: %w", t.Connection, err)
 	}
-	if failed := a.callTerminator(ctx, d, t); failed != nil {
+	failed := a.callTerminator(ctx, d, t)
+	silent := errors.Is(failed, context.DeadlineExceeded)
+	if failed != nil {
 		a.Log.Warn("a consent could not be ended at its institution", "connection", t.Connection, "connector", t.Connector, "try", t.Tries+1, "error", failed)
-		switch {
-		case t.Over(now):
-		case errors.Is(failed, context.DeadlineExceeded):
-			return errSilent
-		default:
-			return nil
-		}
+	}
+	if failed != nil && !t.Over(now) {
+		return silent, nil
 	}
 	err = a.DB.Write(ctx, func(tx *store.Tx) error {
 		bankstore.In(tx).EndTermination(t, a.now(d))
@@ -111,9 +109,9 @@ func (a *Aggregation) terminate(ctx context.Context, d passerelle.Domain, t bank
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("store that the consent of connection %d has ended: %w", t.Connection, err)
+		err = fmt.Errorf("store that the consent of connection %d has ended: %w", t.Connection, err)
 	}
-	return nil
+	return silent, err
 }
 
 func (a *Aggregation) callTerminator(ctx context.Context, d passerelle.Domain, t bankstore.Termination) error {

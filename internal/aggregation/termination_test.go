@@ -176,3 +176,27 @@ func TestASilentInstitutionDelaysOnlyItsOwnConsents(t *testing.T) {
 		}
 	})
 }
+
+// TestASilentInstitutionOfExpiredConsents checks that a pass waits only once for an institution that
+// does not respond, even if its consents have expired and the service therefore gives up.
+func TestASilentInstitutionOfExpiredConsents(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		tries := 0
+		registry, err := connector.NewRegistry(&consenting{hostileConnector: s, terminate: func(context.Context, connector.DataRequest) error {
+			tries++
+			return context.DeadlineExceeded
+		}})
+		must(t, err)
+		h.Connectors = registry
+		s.read = ending(connector.Outcome{Memory: []byte("token")})
+		h.connectAll(sandbox.TestConnector, 3)
+		must(t, h.DisconnectAll(t.Context(), h.domain, h.user.ID))
+		h.domain.Clock.Offset += 365 * 24 * time.Hour
+		for pass := 1; pass <= 4; pass++ {
+			must(t, h.TerminateConsents(t.Context(), h.domain))
+			if want := min(pass, 3); tries != want {
+				t.Errorf("%d tries after pass %d, want %d", tries, pass, want)
+			}
+		}
+	})
+}
