@@ -18,20 +18,31 @@ import (
 )
 
 // After a failure, the service tries again after a minute. Each later pause is twice as long, up to
-// a day. terminationTime limits one call to the institution.
+// a day. terminationTime limits one call to the institution. An institution whose call fails after
+// slowTermination is as good as silent: the connector may have a shorter limit of its own.
 const (
 	firstTermination   = time.Minute
 	longestTermination = 24 * time.Hour
 	terminationTime    = 30 * time.Second
+	slowTermination    = 10 * time.Second
 )
 
-// TerminateConsents ends the due consents of a domain's deleted connections at their institutions,
-// at all institutions at the same time. After an institution has not responded in time, it leaves
-// the other consents there to a later call. A slow institution therefore delays only its own
-// consents. TerminateConsents logs each failure at an institution. A later call tries again, until
-// Termination.Over reports true.
-func (a *Aggregation) TerminateConsents(ctx context.Context, d passerelle.Domain) error {
+// TerminateConsents ends the due consents of deleted connections at their institutions, one domain
+// after the other, at all institutions of a domain at the same time. After an institution has not
+// responded in time, it leaves the other consents there to a later call, in all domains. A slow
+// institution therefore delays only its own consents. TerminateConsents logs each failure at an
+// institution. A later call tries again, until Termination.Over reports true. A failure in one
+// domain does not affect the others.
+func (a *Aggregation) TerminateConsents(ctx context.Context, domains ...passerelle.Domain) error {
 	silent := map[string]bool{} // by connector
+	var failed error
+	for _, d := range domains {
+		failed = errors.Join(failed, a.terminateDue(ctx, d, silent))
+	}
+	return failed
+}
+
+func (a *Aggregation) terminateDue(ctx context.Context, d passerelle.Domain, silent map[string]bool) error {
 	for {
 		due, err := bankstore.From(a.DB).TerminationsDue(ctx, d.ID, a.now(d), slices.Sorted(maps.Keys(silent)), maxDue)
 		if err == nil {
@@ -95,8 +106,9 @@ func (a *Aggregation) terminate(ctx context.Context, d passerelle.Domain, t bank
 	if err != nil {
 		return false, fmt.Errorf("claim the termination of the consent of connection %d: %w", t.Connection, err)
 	}
+	begun := a.Now()
 	failed := a.callTerminator(ctx, d, t)
-	silent := errors.Is(failed, context.DeadlineExceeded)
+	silent := failed != nil && (errors.Is(failed, context.DeadlineExceeded) || a.Now().Sub(begun) > slowTermination)
 	if failed != nil {
 		a.Log.Warn("a consent could not be ended at its institution", "connection", t.Connection, "connector", t.Connector, "try", t.Tries+1, "error", failed)
 	}

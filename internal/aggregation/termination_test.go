@@ -13,6 +13,7 @@ import (
 	"passerelle/connector"
 	"passerelle/connector/sandbox"
 	"passerelle/internal/bankstore"
+	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 )
 
@@ -197,6 +198,44 @@ func TestASilentInstitutionOfExpiredConsents(t *testing.T) {
 			if want := min(pass, 3); tries != want {
 				t.Errorf("%d tries after pass %d, want %d", tries, pass, want)
 			}
+		}
+	})
+}
+
+// TestASilentInstitutionOfManyDomains checks that a pass over all domains waits only once for an
+// institution, also when its connector itself gives up the call after some time.
+func TestASilentInstitutionOfManyDomains(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		tries := 0
+		slow := &consenting{hostileConnector: s, terminate: func(context.Context, connector.DataRequest) error {
+			tries++
+			h.now = h.now.Add(20 * time.Second)
+			return errors.New("the bank does not respond")
+		}}
+		ended := 0
+		quick := &otherConsenting{otherConnector: &otherConnector{hostileConnector{DataReader: s.DataReader}}, terminate: func(context.Context, connector.DataRequest) error {
+			ended++
+			return nil
+		}}
+		s.read = ending(connector.Outcome{Memory: []byte("token")})
+		quick.read = s.read
+		registry, err := connector.NewRegistry(slow, quick)
+		must(t, err)
+		h.Connectors = registry
+		first := h.domain
+		other := passerelle.Domain{Name: "e", Kind: passerelle.Sandbox, BaseURL: "https://e.example/2.0", Created: noon}
+		must(t, h.DB.Write(t.Context(), func(tx *store.Tx) error { return tx.CreateDomain(&other, "e.example") }))
+		for _, d := range []passerelle.Domain{first, other} {
+			h.domain = d
+			h.user, err = h.CreateUser(t.Context(), d, true, func(*store.Tx, passerelle.User) error { return nil })
+			must(t, err)
+			h.connectAll(sandbox.TestConnector, 2)
+			h.connectAll(otherUUID, 1)
+			must(t, h.DisconnectAll(t.Context(), d, h.user.ID))
+		}
+		must(t, h.TerminateConsents(t.Context(), first, other))
+		if tries != 1 || ended != 2 {
+			t.Errorf("%d calls to the slow institution, %d ended consents at the other one; want 1 and 2", tries, ended)
 		}
 	})
 }

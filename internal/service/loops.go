@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"passerelle"
@@ -58,9 +59,13 @@ func (s *Service) addEarlierWords(ctx context.Context, d passerelle.Domain) erro
 	return search.AddEarlier(ctx, s.DB, d.ID)
 }
 
-// terminateConsents ends consents of deleted connections at their institutions.
-func (s *Service) terminateConsents(ctx context.Context, d passerelle.Domain) error {
-	return s.Aggregation.TerminateConsents(ctx, d)
+// terminateConsents ends consents of deleted connections at their institutions, in all domains.
+func (s *Service) terminateConsents(ctx context.Context) error {
+	all, err := s.DB.Domains(ctx)
+	if err != nil {
+		return fmt.Errorf("list the domains: %w", err)
+	}
+	return s.Aggregation.TerminateConsents(ctx, all...)
 }
 
 // synchronise begins to read a domain's connections that are due for a sync. It does not wait for

@@ -313,7 +313,7 @@ func (s *Service) assemble(ctx context.Context) error {
 	fetchers := s.fetchers(Connectors(s.Bank))
 	fetchPrograms := &background.Loop{Name: "fetch files of connector programs", Every: time.Minute, Pass: s.fetchFromPrograms, Log: c.Log}
 	erase := &background.Loop{Name: "erase", Every: time.Minute, Pass: s.erase, Log: c.Log}
-	terminate := &background.Loop{Name: "terminate consents", Every: time.Minute, Pass: s.eachDomain(s.terminateConsents), Log: c.Log}
+	terminate := &background.Loop{Name: "terminate consents", Every: time.Minute, Pass: s.terminateConsents, Log: c.Log}
 	s.syncs = &background.Pool{Size: maxSyncs, Each: maxSyncs / 2, Log: c.Log}
 	s.Aggregation = &aggregation.Aggregation{
 		DB: s.DB, Connectors: &s.registry, Now: c.Now, Wake: send.Wake, Erase: func() { erase.Wake(); terminate.Wake() }, Sync: synchronise.Wake, Notifications: s.notifications, LeaseTimeout: cmp.Or(c.LeaseTimeout, 10*time.Second), Background: s.syncs.Go, Outlast: s.calls.Outlast, Name: rand.Text(), Log: c.Log,
