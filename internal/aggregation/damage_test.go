@@ -3,6 +3,7 @@ package aggregation_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"passerelle"
 	"passerelle/connector"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/keys"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
@@ -93,6 +95,48 @@ func TestAMissingKeyIsNoDamage(t *testing.T) {
 		}
 		if state, err := h.resume(c.ID); err != nil || state != "" {
 			t.Errorf("the process with the key: %q, %v", state, err)
+		}
+	})
+}
+
+// lenientConnector is a connector without required fields.
+type lenientConnector struct{ *hostileConnector }
+
+func (c lenientConnector) Profile() connector.Profile {
+	p := c.hostileConnector.Profile()
+	p.Data.Fields = slices.Clone(p.Data.Fields)
+	for i := range p.Data.Fields {
+		p.Data.Fields[i].Required = false
+	}
+	return p
+}
+
+// TestASuccessfulReadReplacesDamagedSecrets checks that damaged secrets are readable again after a
+// read that needed neither of them, even if the connector returned no memory. A memory that the
+// connector stored during the read must stay.
+func TestASuccessfulReadReplacesDamagedSecrets(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		registry, err := connector.NewRegistry(lenientConnector{s})
+		must(t, err)
+		h.Connectors = registry
+		for _, saved := range []string{"", "new token"} {
+			s.read = ending(connector.Outcome{Memory: []byte("token")})
+			c, err := h.connect("anna", "1234")
+			must(t, err)
+			storetest.Break(t, h.url, fmt.Sprintf(`UPDATE connection SET credentials = memory, memory = credentials WHERE id = %d`, c.ID))
+			s.read = func(ctx context.Context, req connector.DataRequest, _ connector.Sink) (connector.Outcome, error) {
+				if saved != "" {
+					req.Save(ctx, []byte(saved))
+				}
+				return connector.Outcome{}, nil
+			}
+			if state, err := h.resume(c.ID); err != nil || state != "" {
+				t.Fatalf("with the user: %q, %v", state, err)
+			}
+			values, memory, err := bankstore.From(h.DB).ConnectionSecrets(t.Context(), h.domain.ID, c.ID)
+			if err != nil || len(values) != 0 || string(memory) != saved {
+				t.Errorf("after the read, the values are %v and the memory %q (%v), want none and %q", values, memory, err, saved)
+			}
 		}
 	})
 }

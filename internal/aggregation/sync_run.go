@@ -149,9 +149,11 @@ func (a *Aggregation) request(ctx context.Context, run *syncRun, out *sink, back
 	}
 	request.Save = func(_ context.Context, memory []byte) {
 		_ = out.pass(func() error {
-			return out.importer.store(func(tx *store.Tx) error {
+			err := out.importer.store(func(tx *store.Tx) error {
 				return bankstore.In(tx).SetConnectionMemory(run.lease.c, memory, run.terminable)
 			})
+			run.damage.Memory = run.damage.Memory && err != nil
+			return err
 		}) // the sink reports the failure, if any
 	}
 	if shared := a.devices.Take(run.lease.c.ID, a.Now()); run.lease.c.Soon {
@@ -209,10 +211,8 @@ func (run *syncRun) end(ctx context.Context, im *importer, o connector.Outcome) 
 		bankstore.In(tx).SetUpdateError(c)
 		bankstore.In(tx).CountReadings(run.lease.domain.ID, run.events.report.accounts, run.events.report.subscriptions)
 		run.storeReturn(tx)
-		if o.Memory != nil {
-			if err := bankstore.In(tx).SetConnectionMemory(c, o.Memory, run.terminable); err != nil {
-				return err
-			}
+		if err := run.storeSecrets(bankstore.In(tx), o); err != nil {
+			return err
 		}
 		bankstore.In(tx).ReleaseConnection(run.lease.domain.ID, c.ID, run.lease.holder, run.lost)
 		if o.State == "" {
@@ -226,6 +226,25 @@ func (run *syncRun) end(ctx context.Context, im *importer, o connector.Outcome) 
 	})
 	run.ended = err == nil
 	return err
+}
+
+// storeSecrets stores the memory of an outcome. After a successful read, it also replaces damaged
+// secrets, because the next read in the background, the reads of files and keys rewrap would fail.
+func (run *syncRun) storeSecrets(tx bankstore.Tx, o connector.Outcome) error {
+	c, damage := run.lease.c, run.damage
+	if o.State != "" {
+		damage = bankstore.Damage{}
+	}
+	if damage.Values {
+		run.log.Warn("damaged credentials of a connection are replaced by those of its last read", "connection", c.ID, "fields", len(run.values))
+		if err := tx.SetConnectionValues(c, run.values); err != nil {
+			return err
+		}
+	}
+	if o.Memory != nil || damage.Memory {
+		return tx.SetConnectionMemory(c, o.Memory, run.terminable)
+	}
+	return nil
 }
 
 func (run *syncRun) applyOutcome(now time.Time, o connector.Outcome) {
