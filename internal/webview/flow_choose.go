@@ -266,13 +266,13 @@ func (w *Webview) showMade(pc *pageContext, t *flowSession, b wire.Bank, r aggre
 }
 
 // entersOther reports whether the person has entered some of the values, and the connection has
-// others. It ignores values that the client has put into the link.
+// others or damaged ones. It ignores values that the client has put into the link.
 func (w *Webview) entersOther(pc *pageContext, s *flowConnection, values map[string]string) (bool, error) {
 	stored, _, err := bankstore.From(w.DB).ConnectionSecrets(pc.context(), pc.domain.ID, s.c.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, passerelle.Missing()
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, store.ErrSealed) {
 		return false, fmt.Errorf("read the values of connection %d: %w", s.c.ID, err)
 	}
 	for name, value := range values {

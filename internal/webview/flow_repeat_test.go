@@ -195,6 +195,31 @@ func TestCredentialsCorrected(t *testing.T) {
 	})
 }
 
+// A person may send a form again although the stored credentials of its connection are damaged. The
+// credentials in the form go to the connection. After a successful read, the form leads to a new form.
+func TestCredentialsSentAfterDamage(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, address string) {
+		p := newWalker(t, servicetest.Start(t, address, servicetest.Options{}))
+		link := p.link("connect", "connector_uuids", sandbox.TestConnector)
+		p.settled(p.send(p.open(link), "begin", "field.login", "one", "field.password", "0000"))
+		page := p.open(link)
+		action, form := p.credentials(page, "0000")
+		damage := func() {
+			t.Helper()
+			storetest.Break(t, address, `UPDATE connection SET credentials = (SELECT x.credentials FROM connection x ORDER BY x.id LIMIT 1) WHERE id > 1`)
+		}
+		first := p.settled(p.post(page, action, form)).shows(t, "did not accept these sign-in details")
+		damage()
+		form.Set("field.password", customers.Password)
+		second := p.settled(p.post(page, action, form)).shows(t, "What do you want to share")
+		if one, other := first.at.Query().Get("connection"), second.at.Query().Get("connection"); one == "" || one != other {
+			t.Errorf("the form leads to connection %q, and after the damage to %q", one, other)
+		}
+		damage()
+		p.post(page, action, form).shows(t, "Connect to Banque Exemple")
+	})
+}
+
 // A form whose connection was deleted leads to a new form. A new form makes a new connection.
 func TestCredentialsSentAfterADeletion(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
