@@ -49,7 +49,7 @@ func (p Profile) readable(wanted passerelle.AuthMechanism) []Source {
 func CheckValues(fields []Field, mechanism passerelle.AuthMechanism, source string, values map[string]string) error {
 	for _, f := range fields {
 		value := values[f.Name]
-		if value == "" && f.Required && asks(f, mechanism, source) {
+		if value == "" && f.Required && f.AskedFor(mechanism, source) {
 			return passerelle.MissingField(f.Name, required(f))
 		}
 		if err := checkValue(f, value); err != nil {
@@ -66,9 +66,9 @@ func required(f Field) string {
 	return "is required: " + f.Label
 }
 
-// asks reports whether a field is requested for a mechanism and a source. An empty mechanism means
-// any.
-func asks(f Field, mechanism passerelle.AuthMechanism, source string) bool {
+// AskedFor reports whether a field is requested for a mechanism and a source. An empty mechanism
+// means any.
+func (f Field) AskedFor(mechanism passerelle.AuthMechanism, source string) bool {
 	return (len(f.Mechanisms) == 0 || mechanism == "" || slices.Contains(f.Mechanisms, mechanism)) && (len(f.Sources) == 0 || slices.Contains(f.Sources, source))
 }
 

@@ -319,7 +319,7 @@ func (run *syncRun) sort(ctx context.Context, supplied map[string]string) (map[s
 	}
 	values := maps.Clone(run.values)
 	maps.Copy(values, fresh)
-	if err := connector.CheckValues(fields, "", run.lease.source.Name, values); err != nil {
+	if err := connector.CheckValues(fields, run.mechanism(), run.lease.source.Name, values); err != nil {
 		return nil, err
 	}
 	run.values = values

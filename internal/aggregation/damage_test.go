@@ -11,6 +11,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/connector/sandbox"
 	"passerelle/internal/aggregation"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/keys"
@@ -99,15 +100,15 @@ func TestAMissingKeyIsNoDamage(t *testing.T) {
 	})
 }
 
-// lenientConnector is a connector without required fields.
-type lenientConnector struct{ *hostileConnector }
+// fieldsConnector is a connector with other fields.
+type fieldsConnector struct {
+	*hostileConnector
+	fields []connector.Field
+}
 
-func (c lenientConnector) Profile() connector.Profile {
+func (c fieldsConnector) Profile() connector.Profile {
 	p := c.hostileConnector.Profile()
-	p.Data.Fields = slices.Clone(p.Data.Fields)
-	for i := range p.Data.Fields {
-		p.Data.Fields[i].Required = false
-	}
+	p.Data.Fields = c.fields
 	return p
 }
 
@@ -116,7 +117,7 @@ func (c lenientConnector) Profile() connector.Profile {
 // connector stored during the read must stay.
 func TestASuccessfulReadReplacesDamagedSecrets(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
-		registry, err := connector.NewRegistry(lenientConnector{s})
+		registry, err := connector.NewRegistry(fieldsConnector{s, []connector.Field{{Name: "login", Label: "Login", Type: "text"}, {Name: "password", Label: "Password", Type: "password"}}})
 		must(t, err)
 		h.Connectors = registry
 		for _, saved := range []string{"", "new token"} {
@@ -137,6 +138,34 @@ func TestASuccessfulReadReplacesDamagedSecrets(t *testing.T) {
 			if err != nil || len(values) != 0 || string(memory) != saved {
 				t.Errorf("after the read, the values are %v and the memory %q (%v), want none and %q", values, memory, err, saved)
 			}
+		}
+	})
+}
+
+// TestDamagedValuesOfAMechanism checks that a connection through a page of the institution asks only
+// for the fields of this mechanism when its values are damaged, and that these values suffice.
+func TestDamagedValuesOfAMechanism(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		s.read = ending(connector.Outcome{Memory: []byte("token")})
+		registry, err := connector.NewRegistry(fieldsConnector{s, []connector.Field{
+			{Name: "branch", Label: "Branch", Type: "text", Required: true},
+			{Name: "password", Label: "Password", Type: "password", Required: true, Mechanisms: []passerelle.AuthMechanism{passerelle.ByCredentials}},
+		}})
+		must(t, err)
+		h.Connectors = registry
+		branch := map[string]string{"branch": "12"}
+		c, err := h.Connect(t.Context(), h.domain, h.user.ID, aggregation.Request{Connector: sandbox.TestConnector, Mechanism: passerelle.ByWebauth, Values: branch})
+		must(t, err)
+		storetest.Break(t, h.url, fmt.Sprintf(`UPDATE connection SET credentials = memory WHERE id = %d`, c.ID))
+		if state, err := h.resume(c.ID); err != nil || state != passerelle.Wrongpass {
+			t.Errorf("without values: %q, %v", state, err)
+		}
+		if asked, err := h.loaded(c.ID).Asked(); err != nil || !slices.Equal(asked, []string{"branch"}) {
+			t.Errorf("the connection asks for %v (%v), want branch", asked, err)
+		}
+		c, err = h.Resume(t.Context(), h.domain, h.user.ID, c.ID, aggregation.Request{Values: branch})
+		if err != nil || c.State != "" {
+			t.Errorf("with the branch: %q, %v", c.State, err)
 		}
 	})
 }

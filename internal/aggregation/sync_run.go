@@ -118,11 +118,11 @@ func (a *Aggregation) read(ctx context.Context, run *syncRun, reader connector.D
 // signIn reports whether the user must sign in again before the connector is called, because stored
 // secrets are damaged. It also returns the outcome that asks the user to do so.
 func (run *syncRun) signIn() (connector.Outcome, bool) {
-	fields, source, o := run.profile.Data.Fields, run.lease.source.Name, connector.Outcome{}
+	fields, mechanism, source, o := run.profile.Data.Fields, run.mechanism(), run.lease.source.Name, connector.Outcome{}
 	switch {
-	case run.damage.Values && connector.CheckValues(fields, run.mechanism(), source, run.values) != nil:
+	case run.damage.Values && connector.CheckValues(fields, mechanism, source, run.values) != nil:
 		o.State = passerelle.Wrongpass
-		o.Fields = slices.DeleteFunc(slices.Clone(fields), func(f connector.Field) bool { return len(f.Sources) > 0 && !slices.Contains(f.Sources, source) })
+		o.Fields = slices.DeleteFunc(slices.Clone(fields), func(f connector.Field) bool { return !f.AskedFor(mechanism, source) })
 	case run.damage.Memory && !run.attended:
 		o.State = run.renewal()
 	default:
