@@ -192,7 +192,7 @@ func (r *reading) pending(ctx context.Context, d passerelle.Domain) error {
 }
 
 // loopMetrics counts the passes of background loops, and has the beginning of each running pass.
-type loopMetrics struct{ loops *background.Group }
+type loopMetrics struct{ loops func() background.Group }
 
 var (
 	loopPasses   = figure("background_passes_total", "Passes of a background loop that ended.", "loop")
@@ -209,7 +209,7 @@ func (m loopMetrics) Describe(into chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (m loopMetrics) Collect(into chan<- prometheus.Metric) {
-	for _, loop := range *m.loops {
+	for _, loop := range m.loops() {
 		passes, failures := loop.Counts()
 		into <- prometheus.MustNewConstMetric(loopPasses, prometheus.CounterValue, float64(passes), loop.Name)
 		into <- prometheus.MustNewConstMetric(loopFailures, prometheus.CounterValue, float64(failures), loop.Name)

@@ -23,6 +23,9 @@ func NoteKeys(ctx context.Context, s *Service) error { return s.noteKeys(ctx) }
 // FollowPayments runs one pass of the loop that follows payments.
 func FollowPayments(ctx context.Context, s *Service) error { return s.followPayments(ctx) }
 
+// FetchFromPrograms runs one pass of the loop that fetches the files of connector programs.
+func FetchFromPrograms(ctx context.Context, s *Service) error { return s.fetchFromPrograms(ctx) }
+
 // DeviceIn returns the device that the headers of an application's request describe.
 func DeviceIn(r *http.Request) connector.Device { return headersOf(r, "PSU-") }
 

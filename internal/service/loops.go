@@ -80,11 +80,15 @@ func (s *Service) fetchers(all []connector.Connector) map[string]*background.Loo
 	loops := map[string]*background.Loop{}
 	for _, c := range all {
 		if _, able := c.(connector.FileReader); able {
-			uuid := c.Profile().UUID
-			loops[uuid] = &background.Loop{Name: "fetch files of " + uuid, Every: time.Minute, Pass: s.fetchFrom(uuid), Log: s.config.Log}
+			loops[c.Profile().UUID] = s.fetcher(c.Profile().UUID, time.Minute)
 		}
 	}
 	return loops
+}
+
+// fetcher returns the loop that fetches the files of a connector.
+func (s *Service) fetcher(uuid string, every time.Duration) *background.Loop {
+	return &background.Loop{Name: "fetch files of " + uuid, Every: every, Pass: s.fetchFrom(uuid), Log: s.config.Log}
 }
 
 // fetchFrom returns a function that fetches the due files of a connector. The function fetches one

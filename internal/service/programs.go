@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"passerelle/connector"
 	"passerelle/connector/remote"
 	"passerelle/connector/sandbox"
+	"passerelle/internal/background"
 	"passerelle/internal/programs"
 	"passerelle/internal/store"
 )
@@ -125,19 +127,31 @@ func (s *Service) followPrograms(ctx context.Context) error {
 	return nil
 }
 
-// fetchFromPrograms starts to fetch the due files of each program whose files are not being fetched.
-// It does not wait for the programs, so a slow program delays only its own files.
+// fetchFromPrograms wakes a loop for each program, which fetches the program's due files. It does not
+// wait for the programs, so a slow program delays only its own files. The loop of a removed program
+// stays, but nothing wakes it.
 func (s *Service) fetchFromPrograms(ctx context.Context) error {
 	rows, err := s.DB.ConnectorPrograms(ctx)
 	if err != nil {
 		return fmt.Errorf("list the connector programs: %w", err)
 	}
+	s.fetching.Lock()
+	defer s.fetching.Unlock()
 	for _, row := range rows {
-		s.programFetches.Go(row.UUID, func(ctx context.Context) {
-			if err := s.fetchFrom(row.UUID)(ctx); err != nil && ctx.Err() == nil {
-				s.config.Log.ErrorContext(ctx, "the files of a connector program were not fetched", "connector", row.UUID, "error", err)
-			}
-		})
+		if loop, known := s.programFetches[row.UUID]; known {
+			loop.Wake()
+			continue
+		}
+		loop := s.fetcher(row.UUID, 0)
+		s.programFetches[row.UUID] = loop
+		loop.Start()
 	}
 	return nil
+}
+
+// allLoops returns the loops of the service and of its connector programs.
+func (s *Service) allLoops() background.Group {
+	s.fetching.Lock()
+	defer s.fetching.Unlock()
+	return slices.AppendSeq(slices.Clone(s.loops), maps.Values(s.programFetches))
 }

@@ -148,10 +148,6 @@ const maxSyncs = 128
 // readers wait for them.
 const maxFileFetches = 16
 
-// maxPrograms is the largest number of connector programs whose due files the service fetches at the
-// same time.
-const maxPrograms = 128
-
 // Service is the assembled program. The caller opens, starts and stops each Service once.
 type Service struct {
 	DB          *store.DB
@@ -199,9 +195,12 @@ type Service struct {
 	bankHealth    bankHealth
 	loops         background.Group
 	// syncs runs the reads of connections that clients request and do not wait for. fileFetches
-	// fetches the files for which readers wait. programFetches fetches the due files of connector
-	// programs.
-	syncs, fileFetches, programFetches *background.Pool
+	// fetches the files for which readers wait.
+	syncs, fileFetches *background.Pool
+	// programFetches has the loops that fetch the due files of connector programs, by UUID. fetching
+	// protects it.
+	programFetches map[string]*background.Loop
+	fetching       sync.Mutex
 	// calls has the reads for which requests wait. A read continues when its client leaves.
 	calls  background.Calls
 	sender *delivery.Sender
@@ -235,8 +234,8 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
-	s := &Service{config: c, DB: db, traces: traces, metrics: httpd.NewMetrics(), ended: make(chan error, 3)}
-	s.metrics.Registry().MustRegister(bankMetrics{&s.registry}, &s.domainMetrics, loopMetrics{&s.loops}, certificateMetrics{c.Certificate}, buildMetrics(cmp.Or(c.Version, "development")), limitMetrics(cmp.Or(c.MaxRequests, DefaultMaxRequests)))
+	s := &Service{config: c, DB: db, traces: traces, metrics: httpd.NewMetrics(), ended: make(chan error, 3), programFetches: map[string]*background.Loop{}}
+	s.metrics.Registry().MustRegister(bankMetrics{&s.registry}, &s.domainMetrics, loopMetrics{s.allLoops}, certificateMetrics{c.Certificate}, buildMetrics(cmp.Or(c.Version, "development")), limitMetrics(cmp.Or(c.MaxRequests, DefaultMaxRequests)))
 	s.metrics.Registry().MustRegister(countMetric("bank_files_wrong", "Wrong bank files when the service last read the folder (--banks).", &s.wrongFiles),
 		countMetric("connector_programs_left_out", "Connector programs that the service could not use when it last read them.", &s.leftOut))
 	if err := s.prepare(ctx); err != nil {
@@ -322,7 +321,6 @@ func (s *Service) assemble(ctx context.Context) error {
 		},
 	}
 	s.fileFetches = &background.Pool{Size: maxFileFetches, Log: c.Log}
-	s.programFetches = &background.Pool{Size: maxPrograms, Each: 1, Log: c.Log}
 	s.Documents = &documents.Documents{DB: s.DB, Files: kept, Connectors: &s.registry, Now: c.Now, Erase: erase.Wake, Background: s.fileFetches.Go, Log: c.Log}
 	s.loops = append(background.Group{send, erase, terminate, synchronise, fetchPrograms, follow}, s.standing()...)
 	s.loops = slices.AppendSeq(s.loops, maps.Values(fetchers))

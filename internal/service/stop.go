@@ -83,11 +83,11 @@ func (s *Service) stopWork(ctx context.Context) error {
 
 func (s *Service) stopLoops() {
 	s.loops.Stop()
+	s.allLoops().Stop() // the loops above start those of connector programs
 	s.Initiation.AwaitFollowed()
 	s.Aggregation.AwaitReaders()
 	s.syncs.Stop()
 	s.fileFetches.Stop()
-	s.programFetches.Stop()
 }
 
 func (s *Service) closeDatabase(ctx context.Context) error {
