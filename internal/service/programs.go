@@ -80,6 +80,9 @@ func (s *Service) loadPrograms(ctx context.Context) ([]connector.Connector, map[
 	next := map[int64]program{}
 	for _, one := range all {
 		secret, err := s.DB.ConnectorSecret(ctx, one.ID)
+		if errors.Is(err, store.ErrNotFound) {
+			continue // somebody has removed the program since it was listed
+		}
 		if err != nil && !errors.Is(err, store.ErrSealed) {
 			return nil, nil, fmt.Errorf("load the secret of connector %s: %w", one.UUID, err)
 		}
@@ -95,7 +98,7 @@ func (s *Service) loadPrograms(ctx context.Context) ([]connector.Connector, map[
 		}
 		next[one.ID] = program{one.ConnectorProgram, calls}
 	}
-	s.leftOut.Store(int64(len(all) - len(connectors)))
+	s.leftOut.Store(int64(len(next) - len(connectors)))
 	return connectors, next, nil
 }
 
