@@ -91,7 +91,7 @@ func TestASilentInstitutionKeepsFewRequestsWaiting(t *testing.T) {
 		refused := func(what string, err error) {
 			t.Helper()
 			var busy *passerelle.Error
-			if !errors.As(err, &busy) || busy.Kind != passerelle.Unavailable || busy.RetryAfter == 0 {
+			if !errors.As(err, &busy) || busy.Kind != passerelle.Unavailable || busy.Code != "unavailable" || busy.RetryAfter == 0 {
 				t.Errorf("%s: %v", what, err)
 			}
 		}

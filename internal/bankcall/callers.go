@@ -25,7 +25,7 @@ func (c *Callers) EnterBank(connector string) (func(), error) {
 	leave, entered := c.Enter(connector, MaxCallers)
 	if !entered {
 		return nil, &passerelle.Error{
-			Kind: passerelle.Unavailable, Code: string(passerelle.WebsiteUnavailable), RetryAfter: 5,
+			Kind: passerelle.Unavailable, Code: "unavailable", RetryAfter: 5,
 			Message: fmt.Sprintf("%d calls already wait for this bank; try again when one of them has its response.", MaxCallers),
 		}
 	}

@@ -35,7 +35,7 @@ func (s *Service) connectionRoutes() []httpapi.Route {
 		},
 		{
 			Method: http.MethodPut, Pattern: all, Aliases: shortAll, Needs: ofUser, Endpoint: httpapi.Handle(s.synchroniseConnections),
-			Errors: []string{"conflict"}, Summary: "Synchronise all connections", Doc: "Synchronises all connections and then returns them. Leaves a connection unchanged when it is already being synchronised, or when its institution requires the end user to be present. When two or more connections are synchronised, USER_SYNCED reports them. Fails with conflict for more than 100 connections: synchronise them one by one.",
+			Errors: []string{"conflict"}, Summary: "Synchronise all connections", Doc: "Synchronises all connections and then returns them. Leaves a connection unchanged when it is already being synchronised, when its institution requires the end user to be present, or when too many requests wait for its institution. When two or more connections are synchronised, USER_SYNCED reports them. Fails with conflict for more than 100 connections: synchronise them one by one.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: all, Aliases: shortAll, Needs: ofUser, Endpoint: httpapi.Handle(s.deleteConnections),
