@@ -100,9 +100,10 @@ func (a *Aggregation) Connect(ctx context.Context, d passerelle.Domain, user pas
 }
 
 // enterBank counts a request that waits for the institution of a run, until the returned function is
-// called. It fails with Unavailable when too many requests wait for the institution.
+// called. It fails with Unavailable when too many requests wait for the institution. A connector
+// that reads files calls no institution.
 func (a *Aggregation) enterBank(run *syncRun, r Request) (func(), error) {
-	if r.Background {
+	if r.Background || run.profile.Data.TakesFiles {
 		return func() {}, nil
 	}
 	return a.callers.EnterBank(run.lease.c.Connector)
@@ -172,14 +173,14 @@ func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user pass
 	if err != nil {
 		return bankstore.Connection{}, err
 	}
+	if repeated, err := run.repeats(ctx, r); repeated || err != nil {
+		return run.lease.c, errors.Join(err, run.lease.release(ctx))
+	}
 	leave, err := a.enterBank(run, r)
 	if err != nil {
 		return run.lease.c, errors.Join(err, run.lease.release(ctx))
 	}
 	defer leave()
-	if repeated, err := run.repeats(ctx, r); repeated || err != nil {
-		return run.lease.c, errors.Join(err, run.lease.release(ctx))
-	}
 	run.attended = !r.Absent
 	answers, err := run.prepare(ctx, r)
 	if err != nil {

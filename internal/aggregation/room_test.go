@@ -56,6 +56,35 @@ func happens[T any](t *testing.T, what string, event <-chan T) {
 	}
 }
 
+// crowd sends MaxCallers requests of another user, which wait for the institution until the returned
+// function is called. It also returns the number of reads.
+func (h *fixture) crowd(s *hostileConnector) (*atomic.Int64, func()) {
+	h.t.Helper()
+	crowd, err := h.CreateUser(h.t.Context(), h.domain, true, func(*store.Tx, passerelle.User) error { return nil })
+	must(h.t, err)
+	var reads atomic.Int64
+	arrived, answer := make(chan struct{}, bankcall.MaxCallers), make(chan struct{})
+	s.read = func(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
+		if reads.Add(1) <= bankcall.MaxCallers {
+			arrived <- struct{}{}
+			<-answer
+		}
+		return soundBooks().read(ctx, req, out)
+	}
+	var waiting sync.WaitGroup
+	for range bankcall.MaxCallers {
+		waiting.Go(func() {
+			_, _ = h.Connect(h.t.Context(), h.domain, crowd.ID, aggregation.Request{
+				Connector: sandbox.TestConnector, Source: "directaccess", Values: map[string]string{"login": "anna", "password": "1234"},
+			})
+		})
+	}
+	for range bankcall.MaxCallers {
+		happens(h.t, "another request waits for the institution", arrived)
+	}
+	return &reads, func() { close(answer); waiting.Wait() }
+}
+
 // TestASilentInstitutionKeepsFewRequestsWaiting checks that a request for an institution for which
 // MaxCallers requests wait is refused and stores nothing. Requests for other institutions must
 // succeed.
@@ -66,28 +95,7 @@ func TestASilentInstitutionKeepsFewRequestsWaiting(t *testing.T) {
 		h.Connectors = registry
 		c, err := h.connect("anna", "1234")
 		must(t, err)
-		crowd, err := h.CreateUser(t.Context(), h.domain, true, func(*store.Tx, passerelle.User) error { return nil })
-		must(t, err)
-		var reads atomic.Int64
-		arrived, answer := make(chan struct{}, bankcall.MaxCallers), make(chan struct{})
-		s.read = func(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
-			if reads.Add(1) <= bankcall.MaxCallers {
-				arrived <- struct{}{}
-				<-answer
-			}
-			return soundBooks().read(ctx, req, out)
-		}
-		var waiting sync.WaitGroup
-		for range bankcall.MaxCallers {
-			waiting.Go(func() {
-				_, _ = h.Connect(t.Context(), h.domain, crowd.ID, aggregation.Request{
-					Connector: sandbox.TestConnector, Source: "directaccess", Values: map[string]string{"login": "anna", "password": "1234"},
-				})
-			})
-		}
-		for range bankcall.MaxCallers {
-			happens(t, "another request waits for the institution", arrived)
-		}
+		reads, leave := h.crowd(s)
 		refused := func(what string, err error) {
 			t.Helper()
 			var busy *passerelle.Error
@@ -104,8 +112,7 @@ func TestASilentInstitutionKeepsFewRequestsWaiting(t *testing.T) {
 			t.Errorf("%d connections (%v), and %d reads", len(all), err, reads.Load())
 		}
 		h.connectAll(otherUUID, 1)
-		close(answer)
-		waiting.Wait()
+		leave()
 		if state, err := h.resume(c.ID); err != nil || state != "" {
 			t.Errorf("afterwards: %q, %v", state, err)
 		}
@@ -138,5 +145,43 @@ func TestASilentInstitutionLeavesRoomInASync(t *testing.T) {
 		happens(t, "the other institution is read", ended)
 		close(answer)
 		must(t, <-synced)
+	})
+}
+
+// fileReadingConnector is a connector that reads files while takes is true.
+type fileReadingConnector struct {
+	*hostileConnector
+	takes bool
+}
+
+func (c *fileReadingConnector) Profile() connector.Profile {
+	p := c.hostileConnector.Profile()
+	p.Data.TakesFiles = c.takes
+	return p
+}
+
+// TestRequestsThatNeedNoInstitution checks that a repeated request and the read of a file succeed
+// while MaxCallers requests wait for the institution, because they do not call it.
+func TestRequestsThatNeedNoInstitution(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		files := &fileReadingConnector{hostileConnector: s}
+		registry, err := connector.NewRegistry(files)
+		must(t, err)
+		h.Connectors = registry
+		s.read = s.DataReader.Read
+		c, _ := h.visiting(landing)
+		seen := c.Sync
+		wish := aggregation.Webauth{Connection: c.ID, Landing: landing, Seen: &seen}
+		first, err := h.begin(wish)
+		must(t, err)
+		_, leave := h.crowd(s)
+		defer leave()
+		if again, err := h.begin(wish); err != nil || again != first {
+			t.Errorf("the repeated request leads to %q (%v), want %q", again, err, first)
+		}
+		files.takes = true
+		if state, err := h.resume(c.ID); err != nil || state != "" {
+			t.Errorf("the read of a file: %q, %v", state, err)
+		}
 	})
 }
