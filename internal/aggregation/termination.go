@@ -66,7 +66,7 @@ func (a *Aggregation) terminateAll(ctx context.Context, d passerelle.Domain, due
 	for uuid, all := range of {
 		ending.Go(func() {
 			var mute bool
-			err := background.Guard(func() (err error) { mute, err = a.terminateEach(ctx, d, all); return err })
+			err := background.Guard(func() error { var err error; mute, err = a.terminateEach(ctx, d, all); return err })
 			mu.Lock()
 			defer mu.Unlock()
 			if mute {
