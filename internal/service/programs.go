@@ -147,7 +147,7 @@ func (s *Service) fetchFromPrograms(ctx context.Context) error {
 		}
 		loop := s.fetcher(row.UUID, 0)
 		s.programFetches[row.UUID] = loop
-		loop.Start()
+		loop.Start() //nolint:contextcheck // the loop outlives this pass
 	}
 	return nil
 }
