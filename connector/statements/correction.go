@@ -114,11 +114,12 @@ type corrected struct {
 	present  map[string]bool
 	previous statementfile.FileStatement
 	// The following fields hold positions in account.Issues. whole lists the statements in the file
-	// that lead from balance to balance. versions holds the latest version of each statement in the
-	// file. superseded contains the versions that a later version in the file replaces.
-	whole      []wholeStatement
-	versions   map[versionKey]int
-	superseded map[int]bool
+	// that lead from balance to balance, and seen contains their positions. versions holds the latest
+	// version of each statement in the file. superseded contains the versions that a later version in
+	// the file replaces.
+	whole            []wholeStatement
+	versions         map[versionKey]int
+	seen, superseded map[int]bool
 	// ordered means that two statements have shown the order of the file. descending means that its
 	// latest statement is the first.
 	ordered, descending bool
@@ -144,7 +145,7 @@ type versionKey struct {
 // newCorrected begins with the references that earlier files have corrected.
 func newCorrected(settled []string) *corrected {
 	c := &corrected{
-		omitted: map[int]bool{}, present: map[string]bool{}, versions: map[versionKey]int{}, superseded: map[int]bool{},
+		omitted: map[int]bool{}, present: map[string]bool{}, versions: map[versionKey]int{}, seen: map[int]bool{}, superseded: map[int]bool{},
 		kept: map[string]bool{}, references: map[string]bool{}, settled: map[string]bool{},
 	}
 	for _, reference := range settled {
@@ -241,9 +242,10 @@ func (a *account) issue(one issue, id string, number int, before []issue, c *cor
 		a.Issues = append(a.Issues, one)
 	}
 	c.whole = append(c.whole, wholeStatement{position, number})
-	if !a.Issues[position].Corrected {
+	if !a.Issues[position].Corrected && !c.seen[position] {
 		a.supersede(position, id, c)
 	}
+	c.seen[position] = true
 	if a.Issues[position].Corrected || c.superseded[position] {
 		c.omitted[number] = true
 	}
@@ -289,7 +291,8 @@ func (a *account) supersede(position int, id string, c *corrected) {
 
 // revise applies the versions in the file to the stored statements, after the last statement of the
 // file. Only then is the latest version in the file known. Nothing of the superseded versions is
-// stored unless an earlier file had them.
+// stored unless an earlier file had them. A stored statement that the file repeats is replaced only by
+// another version in the file.
 func (a *account) revise(before []issue, c *corrected) {
 	var wrong []*issue
 	for position := len(before); position < len(a.Issues); position++ {
@@ -300,7 +303,7 @@ func (a *account) revise(before []issue, c *corrected) {
 		if one.Corrected {
 			continue
 		}
-		if i := one.correctedIn(before); i >= 0 && !one.older(&before[i]) {
+		if i := one.correctedIn(before); i >= 0 && (!c.seen[i] || c.superseded[i]) && !one.older(&before[i]) {
 			stored := &a.Issues[i]
 			stored.Corrected, before[i].Corrected, wrong = true, true, append(wrong, stored)
 			c.again = append(c.again, replaced(stored, one, a.Issues[:position]))
