@@ -15,8 +15,9 @@ const (
 	// maxTogether limits the webhooks whose batches are stored in one transaction.
 	maxTogether = 16
 	// togetherTime limits the wait for such a transaction, and the transaction itself. After this
-	// time, a batch gets its own transaction. A webhook with a locked row, or a hanging connection,
-	// therefore does not delay other webhooks for long. Most of recordTime must be left then.
+	// time, a batch gets its own transaction, which has the rest of recordTime. A webhook with a
+	// locked row therefore does not delay other webhooks for long. When the connection is lost, a
+	// batch in the transaction also waits until the outcome is known.
 	togetherTime = 2 * time.Second
 )
 
@@ -72,7 +73,8 @@ func (w *batchWriter) enter(u *unrecorded) bool {
 		return leads
 	case <-timer.C:
 	}
-	if u.apart = w.withdraw(u); u.apart {
+	if w.withdraw(u) {
+		u.apart = true
 		return false
 	}
 	return <-u.turn
@@ -121,10 +123,8 @@ func (w *batchWriter) writeTogether(ctx context.Context, db *store.DB, group []*
 	}
 }
 
-// unwritten reports whether a transaction with this error has certainly written nothing.
-func unwritten(err error) bool {
-	return err != nil && !errors.Is(err, store.ErrUnknown) && !errors.Is(err, store.ErrUnread)
-}
+// unwritten reports whether a transaction with this result of store has certainly written nothing.
+func unwritten(err error) bool { return err != nil && !errors.Is(err, store.ErrUnknown) }
 
 // store stores batches in one transaction.
 func (w *batchWriter) store(ctx context.Context, db *store.DB, group []*unrecorded) (err error) {
@@ -141,6 +141,9 @@ func (w *batchWriter) store(ctx context.Context, db *store.DB, group []*unrecord
 	})
 	for _, u := range group {
 		u.unwanted = slices.Contains(unwanted, int64(u.Webhook))
+	}
+	if errors.Is(err, store.ErrUnread) {
+		return nil // the batches are stored, and the next page shows which webhooks are unwanted
 	}
 	return err
 }

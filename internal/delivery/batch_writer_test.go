@@ -149,7 +149,7 @@ func TestALockedWebhookHarmsNoOther(t *testing.T) {
 // TestOnlyUnwrittenBatchesAreWrittenAgain checks that batches whose transaction was written, or may
 // have been, are not written again.
 func TestOnlyUnwrittenBatchesAreWrittenAgain(t *testing.T) {
-	for err, want := range map[error]bool{store.ErrUnknown: false, store.ErrUnread: false, store.ErrConflict: true, context.DeadlineExceeded: true} {
+	for err, want := range map[error]bool{store.ErrUnknown: false, store.ErrConflict: true, context.DeadlineExceeded: true} {
 		if got := delivery.Unwritten(fmt.Errorf("write: %w", err)); got != want {
 			t.Errorf("%v: %v, want %v", err, got, want)
 		}

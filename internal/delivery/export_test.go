@@ -10,5 +10,5 @@ func (d *Delivery) WaitingBatches(domain passerelle.DomainID) int {
 	return len(w.waiting)
 }
 
-// Unwritten reports whether a transaction with this error has certainly written nothing.
+// Unwritten reports whether a joined transaction with this error has certainly written nothing.
 func Unwritten(err error) bool { return unwritten(err) }

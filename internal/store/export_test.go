@@ -38,6 +38,9 @@ func (r *Reader) AnyRemains(ctx context.Context, e Erasure) (bool, error) {
 
 // InsertAttempts stores attempts with consecutive ids.
 func (tx *Tx) InsertAttempts(w Webhook, first int64, all []DeliveryAttempt) {
+	for i := range all {
+		all[i].Webhook = w.ID
+	}
 	tx.insertAttempts(w.Domain, first, all)
 }
 
