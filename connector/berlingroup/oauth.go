@@ -132,7 +132,7 @@ func (b *Bank) callAnyhow(ctx context.Context, g *grant, r request, save func(co
 	r.header.Del("Authorization")
 	bare, failed := b.call(ctx, r)
 	bare.ungranted = true
-	if err != nil && (errors.Is(failed, connector.ErrNotSent) || bare.status >= 300 && bare.status < 500) {
+	if err != nil && (errors.Is(failed, connector.ErrNotSent) || bare.status == http.StatusUnauthorized || bare.status == http.StatusForbidden) {
 		return a, err // the bank has not executed the request, and a later call may get a token
 	}
 	return bare, failed

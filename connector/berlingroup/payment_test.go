@@ -762,7 +762,7 @@ func TestUnsentCancellationsAreForgotten(t *testing.T) {
 // cannot be reached, so the connector repeats the request without a token. If the bank refuses this request
 // too, nothing was sent. If it fails in another way, the bank may have cancelled the order.
 func TestBareCancellations(t *testing.T) {
-	for status, want := range map[int]string{401: "not sent", 500: "unknown"} {
+	for status, want := range map[int]string{401: "not sent", 408: "unknown", 500: "unknown"} {
 		bank := newScripted(t, map[string][]scriptedAnswer{
 			"DELETE order": {refusedWith(401, "TOKEN_EXPIRED"), {status, ""}},
 		})
