@@ -132,10 +132,12 @@ func (run *syncRun) signIn() (connector.Outcome, bool) {
 	return o, true
 }
 
-// mechanism returns the mechanism of a source with a page, and otherwise "".
+// mechanism returns the only mechanism of the source. It returns "" if the source has several.
 func (run *syncRun) mechanism() passerelle.AuthMechanism {
-	if hasPage(run.profile, run.lease.source.Name) {
-		return passerelle.ByWebauth
+	for _, s := range run.profile.Sources {
+		if s.Name == run.lease.source.Name && len(s.Mechanisms) == 1 {
+			return s.Mechanisms[0]
+		}
 	}
 	return ""
 }

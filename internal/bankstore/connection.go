@@ -329,21 +329,21 @@ type Damage struct{ Values, Memory bool }
 func (r Reader) Secrets(l Leased) (map[string]string, []byte, Damage, error) {
 	var d Damage
 	values, err := r.openValues(l.Domain, l.ID, l.sealed)
-	if d.Values = damaged(err); d.Values {
+	if d.Values = Damaged(err); d.Values {
 		values, err = map[string]string{}, nil
 	}
 	if err != nil {
 		return nil, nil, d, err
 	}
 	memory, err := r.openMemory(l.Domain, l.ID, l.sealed)
-	if d.Memory = damaged(err); d.Memory {
+	if d.Memory = Damaged(err); d.Memory {
 		err = nil
 	}
 	return values, memory, d, err
 }
 
-// damaged reports whether an error means that no key can decrypt a value.
-func damaged(err error) bool {
+// Damaged reports whether an error means that no key can decrypt a value.
+func Damaged(err error) bool {
 	return errors.Is(err, store.ErrSealed) && !errors.Is(err, keys.ErrNoMaster)
 }
 

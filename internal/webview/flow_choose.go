@@ -272,7 +272,7 @@ func (w *Webview) entersOther(pc *pageContext, s *flowConnection, values map[str
 	if errors.Is(err, store.ErrNotFound) {
 		return false, passerelle.Missing()
 	}
-	if err != nil && !errors.Is(err, store.ErrSealed) {
+	if err != nil && !bankstore.Damaged(err) {
 		return false, fmt.Errorf("read the values of connection %d: %w", s.c.ID, err)
 	}
 	for name, value := range values {
