@@ -50,7 +50,7 @@ func (w *batchWriter) write(ctx context.Context, db *store.DB, u *unrecorded) er
 		w.lead(ctx, db)
 	}
 	if u.apart {
-		return w.store(ctx, db, []*unrecorded{u})
+		_, u.err = outcome(w.store(ctx, db, []*unrecorded{u}))
 	}
 	return u.err
 }
@@ -117,14 +117,21 @@ func (w *batchWriter) lead(ctx context.Context, db *store.DB) {
 func (w *batchWriter) writeTogether(ctx context.Context, db *store.DB, group []*unrecorded) {
 	ctx, cancel := context.WithTimeout(ctx, togetherTime)
 	defer cancel()
-	err := w.store(ctx, db, group)
+	apart, err := outcome(w.store(ctx, db, group))
 	for _, u := range group {
-		u.err, u.apart = err, unwritten(err)
+		u.apart, u.err = apart, err
 	}
 }
 
-// unwritten reports whether a transaction with this result of store has certainly written nothing.
-func unwritten(err error) bool { return err != nil && !errors.Is(err, store.ErrUnknown) }
+// outcome returns the error of the batches in a transaction, and whether the transaction has certainly
+// written nothing. After ErrUnread, the batches are stored. The next page then shows which webhooks are
+// unwanted.
+func outcome(err error) (bool, error) {
+	if errors.Is(err, store.ErrUnread) {
+		return false, nil
+	}
+	return err != nil && !errors.Is(err, store.ErrUnknown), err
+}
 
 // store stores batches in one transaction.
 func (w *batchWriter) store(ctx context.Context, db *store.DB, group []*unrecorded) (err error) {
@@ -141,9 +148,6 @@ func (w *batchWriter) store(ctx context.Context, db *store.DB, group []*unrecord
 	})
 	for _, u := range group {
 		u.unwanted = slices.Contains(unwanted, int64(u.Webhook))
-	}
-	if errors.Is(err, store.ErrUnread) {
-		return nil // the batches are stored, and the next page shows which webhooks are unwanted
 	}
 	return err
 }

@@ -147,14 +147,20 @@ func TestALockedWebhookHarmsNoOther(t *testing.T) {
 }
 
 // TestOnlyUnwrittenBatchesAreWrittenAgain checks that batches whose transaction was written, or may
-// have been, are not written again.
+// have been, are not written again. Batches whose rows were lost are stored.
 func TestOnlyUnwrittenBatchesAreWrittenAgain(t *testing.T) {
-	for err, want := range map[error]bool{store.ErrUnknown: false, store.ErrConflict: true, context.DeadlineExceeded: true} {
-		if got := delivery.Unwritten(fmt.Errorf("write: %w", err)); got != want {
-			t.Errorf("%v: %v, want %v", err, got, want)
+	for _, test := range []struct {
+		err          error
+		apart, fails bool
+	}{
+		{nil, false, false},
+		{fmt.Errorf("write: %w", store.ErrUnread), false, false},
+		{fmt.Errorf("write: %w", store.ErrUnknown), false, true},
+		{fmt.Errorf("write: %w", store.ErrConflict), true, true},
+		{fmt.Errorf("write: %w", context.DeadlineExceeded), true, true},
+	} {
+		if apart, err := delivery.Outcome(test.err); apart != test.apart || (err != nil) != test.fails {
+			t.Errorf("%v: %v, %v", test.err, apart, err)
 		}
-	}
-	if delivery.Unwritten(nil) {
-		t.Error("a transaction without an error counts as unwritten")
 	}
 }

@@ -10,5 +10,5 @@ func (d *Delivery) WaitingBatches(domain passerelle.DomainID) int {
 	return len(w.waiting)
 }
 
-// Unwritten reports whether a joined transaction with this error has certainly written nothing.
-func Unwritten(err error) bool { return unwritten(err) }
+// Outcome returns the error of the batches in a transaction, and whether it has written nothing.
+func Outcome(err error) (bool, error) { return outcome(err) }
