@@ -210,15 +210,7 @@ func TestCorrectionOfTheOpeningDay(t *testing.T) {
 		"after another":          {[]string{statement(80, "x", "y"), statement(100, "a", "b"), statement(100, "a", "c")}, []string{"a", "b", "c", "x", "y"}},
 		"with another in a file": {[]string{statement(100, "a", "b"), statement(80, "x", "y") + statement(100, "a", "c")}, []string{"a", "b", "c", "x", "y"}},
 	} {
-		r, out := request(), &stored{wordings: map[string]string{}}
-		for _, text := range test.files {
-			r.File = handed(text)
-			o, err := statements.Connector{}.Read(t.Context(), r, out)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.Memory = o.Memory
-		}
+		out := readInTurn(t, test.files)
 		if got := slices.Sorted(maps.Values(out.wordings)); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
@@ -420,15 +412,7 @@ func TestVersionsOfAStatementInAFile(t *testing.T) {
 		"a day after its last":    {[]string{evening, morning + noon + evening}, []string{"a", "b", "sweep", "tea", "tea"}, ""},
 		"versions with one total": {[]string{first, first + statement("7", 100, "a", "c")}, []string{"a", "c"}, "120.00"},
 	} {
-		r, out := request(), &stored{wordings: map[string]string{}}
-		for _, text := range test.files {
-			r.File = handed(text)
-			o, err := statements.Connector{}.Read(t.Context(), r, out)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.Memory = o.Memory
-		}
+		out := readInTurn(t, test.files)
 		if got := slices.Sorted(maps.Values(out.wordings)); !slices.Equal(got, test.want) || test.balance != "" && out.accounts[0].Balance.String() != test.balance {
 			t.Errorf("%s: %q and the balance %s, want %q and %s", name, got, out.accounts[0].Balance, test.want, test.balance)
 		}
@@ -462,15 +446,11 @@ func TestVersionsMadeAtTimes(t *testing.T) {
 		{[]string{third, first + second}, []string{"a", "e"}, "120"},
 		{[]string{third + first + second, second}, []string{"a", "e"}, "120"},
 	} {
-		r, out := request(), &stored{wordings: map[string]string{}}
-		for _, text := range test.files {
-			r.File = handed(`<Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.08"><BkToCstmrStmt>` + text + `</BkToCstmrStmt></Document>`)
-			o, err := statements.Connector{}.Read(t.Context(), r, out)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.Memory = o.Memory
+		files := slices.Clone(test.files)
+		for i, text := range files {
+			files[i] = `<Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.08"><BkToCstmrStmt>` + text + `</BkToCstmrStmt></Document>`
 		}
+		out := readInTurn(t, files)
 		if got := slices.Sorted(maps.Values(out.wordings)); !slices.Equal(got, test.want) || out.accounts[0].Balance.String() != test.balance {
 			t.Errorf("%q: %q and the balance %s, want %q and %s", test.files, got, out.accounts[0].Balance, test.want, test.balance)
 		}
@@ -494,4 +474,19 @@ func TestManyVersionsInAFile(t *testing.T) {
 	if got := out.accounts[0].Balance.String(); got != "101000.00" || len(out.entries) != 1 {
 		t.Errorf("the balance is %s, %d entries", got, len(out.entries))
 	}
+}
+
+// readInTurn reads files one after the other into one connection.
+func readInTurn(t *testing.T, files []string) *stored {
+	t.Helper()
+	r, out := request(), &stored{wordings: map[string]string{}}
+	for _, text := range files {
+		r.File = handed(text)
+		o, err := statements.Connector{}.Read(t.Context(), r, out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Memory = o.Memory
+	}
+	return out
 }

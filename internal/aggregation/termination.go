@@ -29,8 +29,8 @@ const (
 
 // TerminateConsents ends the due consents of deleted connections at their institutions, one domain
 // after the other, at all institutions of a domain at the same time. After an institution has not
-// responded in time, it leaves the other consents there to a later call, in all domains. A slow
-// institution therefore delays only its own consents. TerminateConsents logs each failure at an
+// responded in time, it leaves the other consents there to a later call, in all domains. An
+// institution that does not respond therefore delays others only once. TerminateConsents logs each failure at an
 // institution. A later call tries again, until Termination.Over reports true. A failure in one
 // domain does not affect the others.
 func (a *Aggregation) TerminateConsents(ctx context.Context, domains ...passerelle.Domain) error {

@@ -29,19 +29,7 @@ func TestWrongBankFilesAreCounted(t *testing.T) {
 	s := servicetest.Start(t, "sqlite::memory:", servicetest.Options{Banks: folder, Quiet: true})
 	expect := func(when string, want float64) {
 		t.Helper()
-		families, err := service.Metrics(s.Service).(prometheus.Gatherer).Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, family := range families {
-			if family.GetName() == "passerelle_bank_files_wrong" {
-				if got := family.GetMetric()[0].GetGauge().GetValue(); got != want {
-					t.Errorf("%s, %v files are wrong, want %v", when, got, want)
-				}
-				return
-			}
-		}
-		t.Errorf("%s, the metric is missing", when)
+		wantGauge(t, s, "passerelle_bank_files_wrong", when, want)
 	}
 	expect("at the start", 2)
 	write("copy.toml", fmt.Sprintf(bankFile, 12, 12, "Bank B"))
@@ -53,4 +41,22 @@ func TestWrongBankFilesAreCounted(t *testing.T) {
 	write("right.toml", "uuid = 1")
 	s.ReloadBanks(t.Context())
 	expect("with a file that has become wrong", 1)
+}
+
+// wantGauge checks the value of a metric that has one value.
+func wantGauge(t *testing.T, s *servicetest.Instance, name, when string, want float64) {
+	t.Helper()
+	families, err := service.Metrics(s.Service).(prometheus.Gatherer).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == name {
+			if got := family.GetMetric()[0].GetGauge().GetValue(); got != want {
+				t.Errorf("%s, %s is %v, want %v", when, name, got, want)
+			}
+			return
+		}
+	}
+	t.Errorf("%s, the metric %s is missing", when, name)
 }

@@ -18,19 +18,7 @@ func TestUnusableConnectorProgramsAreCounted(t *testing.T) {
 	s := servicetest.Start(t, "sqlite::memory:", servicetest.Options{Quiet: true})
 	expect := func(when string, want float64) {
 		t.Helper()
-		families, err := service.Metrics(s.Service).(prometheus.Gatherer).Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, family := range families {
-			if family.GetName() == "passerelle_connector_programs_left_out" {
-				if got := family.GetMetric()[0].GetGauge().GetValue(); got != want {
-					t.Errorf("%s, %v programs are left out, want %v", when, got, want)
-				}
-				return
-			}
-		}
-		t.Errorf("%s, the metric is missing", when)
+		wantGauge(t, s, "passerelle_connector_programs_left_out", when, want)
 	}
 	change := func(fn func(tx *store.Tx) error) {
 		t.Helper()
